@@ -1,0 +1,246 @@
+import { randomUUID } from "node:crypto";
+import { AgentEnvError, messageOf } from "../errors.js";
+import {
+  type Card,
+  DATA_OPERATIONS,
+  DATA_PLANE_PATH,
+  extensionEndpoint,
+  MCP_PATH,
+  PROTOCOL_VERSION,
+} from "../protocol/card.js";
+import { type CallToolResult, type JsonObject, ToolAccessRequest, type ToolResult } from "../protocol/tool.js";
+import { type Collected, cardParams, collect } from "./collect.js";
+import type { ToolContext } from "./context.js";
+import type { Environment } from "./environment.js";
+import { type ExtensionMethod, extensionMethod, type ServedExtension } from "./extension.js";
+import type { ServedTool } from "./served-tool.js";
+import { NO_ROLE, ToolAccess } from "./tool-access.js";
+
+/** What a call brings; the application adds the tool's name and a call id. */
+export type CallContext = Omit<ToolContext, "tool" | "arguments" | "callId">;
+
+/** Where the application says what went wrong inside, since callers get a code and no stack. */
+export interface ApplicationLog {
+  error(details: object, message: string): void;
+}
+
+/**
+ * An environment that is built: what it serves is collected and checked, its card made, and its tool calls go through
+ * tool access. Serving it over HTTP and MCP is the business of `src/http` and `src/mcp`.
+ */
+export class Application {
+  readonly #tools = new Map<string, ServedTool>();
+  readonly #listeners = new Set<() => void>();
+  readonly #lists = new Map<string, string>();
+  #listsVersion = -1;
+  #card: string | undefined;
+
+  private constructor(
+    readonly environment: Environment,
+    private readonly collected: Collected,
+    readonly access: ToolAccess,
+    readonly extensions: readonly ServedExtension[],
+    private readonly log: ApplicationLog,
+  ) {
+    for (const tool of collected.tools) this.#tools.set(tool.definition.name, tool);
+  }
+
+  /** Collects and checks all that `environment` serves. Throws a SetupError for what can't be served. */
+  static async build(environment: Environment, log: ApplicationLog): Promise<Application> {
+    const collected = await collect(environment);
+    const hidden = collected.tools.filter((tool) => tool.hiddenByDefault).map((tool) => tool.definition.name);
+    const access = new ToolAccess(hidden);
+    const application: Application = new Application(
+      environment,
+      collected,
+      access,
+      [...collected.extensions, ...toolAccessExtensions(access, () => application.#toolsChanged())],
+      log,
+    );
+    return application;
+  }
+
+  get name(): string {
+    return this.collected.name;
+  }
+
+  get instructions(): string | undefined {
+    return this.collected.instructions;
+  }
+
+  get resources(): Collected["resources"] {
+    return this.collected.resources;
+  }
+
+  get data(): Collected["data"] {
+    return this.collected.data;
+  }
+
+  get tools(): ServedTool[] {
+    return [...this.#tools.values()];
+  }
+
+  /** Runs `listener` whenever what `tools/list` answers may have changed. Returns a function that takes it back. */
+  onToolsChanged(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  #toolsChanged(): void {
+    this.#lists.clear();
+    this.#card = undefined;
+    for (const listener of this.#listeners) listener();
+  }
+
+  /** Changes how a served tool is described, on the card and in `tools/list` alike. */
+  updateTool(name: string, change: { description: string }): void {
+    this.updateTools(new Map([[name, change.description]]));
+  }
+
+  /** Changes several descriptions at once, with one notification. */
+  updateTools(descriptions: ReadonlyMap<string, string>): void {
+    for (const [name, description] of descriptions) {
+      const tool = this.#tools.get(name);
+      if (tool === undefined) throw new RangeError(`no served tool is named ${JSON.stringify(name)}`);
+      this.#tools.set(name, described(tool, description));
+    }
+    this.#toolsChanged();
+  }
+
+  /** The card as JSON text, made anew only after a change. */
+  cardJson(): string {
+    this.#card ??= JSON.stringify(this.#makeCard());
+    return this.#card;
+  }
+
+  #makeCard(): Card {
+    return {
+      name: this.name,
+      protocolVersion: PROTOCOL_VERSION,
+      url: DATA_PLANE_PATH,
+      preferredTransport: "JSONRPC",
+      additionalInterfaces: [{ url: MCP_PATH, transport: "mcp" }],
+      capabilities: {
+        extensions: this.extensions.map((extension) => ({
+          uri: extension.uri,
+          description: extension.description,
+          params: cardParams(extension, (method) => endpointOf(extension, method)),
+          required: false,
+        })),
+        tools: this.tools.map(({ definition }) => ({
+          name: definition.name,
+          ...(definition.description === undefined ? {} : { description: definition.description }),
+          inputSchema: definition.inputSchema,
+        })),
+        operations: DATA_OPERATIONS.filter((operation) => this.data[operation] !== undefined),
+      },
+      children_environments: null,
+    };
+  }
+
+  /** The result of `tools/list` for a role as JSON text, made once for callers with the same rights. */
+  toolListJson(role: string | undefined): string {
+    if (this.#listsVersion !== this.access.version) {
+      this.#lists.clear();
+      this.#listsVersion = this.access.version;
+    }
+    const rights = this.access.hasRules(role) ? (role ?? NO_ROLE) : "";
+    let list = this.#lists.get(rights);
+    if (list === undefined) {
+      const tools = this.tools
+        .filter((tool) => !this.access.isDisabled(role, tool.definition.name))
+        .map((tool) => tool.definitionText ?? JSON.stringify(tool.definition));
+      const extras = JSON.stringify(this.environment.toolListExtras());
+      list = `{"tools":[${tools.join(",")}]${extras === "{}" ? "" : `,${extras.slice(1, -1)}`}}`;
+      this.#lists.set(rights, list);
+    }
+    return list;
+  }
+
+  /**
+   * Calls a tool for a caller. A refusal or a failure is a result with `isError`; undefined means that no tool of that name
+   * is served.
+   */
+  async callTool(name: string, args: JsonObject, call: CallContext): Promise<ToolResult | undefined> {
+    const tool = this.#tools.get(name);
+    const context: ToolContext = { ...call, tool: name, arguments: args, callId: randomUUID() };
+    try {
+      if (tool === undefined) return await this.environment.onUnknownTool(context);
+      if (this.access.isDisabled(call.role, name)) {
+        throw new AgentEnvError(
+          "permission_denied",
+          `the tool "${name}" is disabled for the role "${call.role ?? NO_ROLE}"`,
+          {
+            hint: "use a tool that tools/list shows you",
+          },
+        );
+      }
+      return (await this.environment.onToolCall(context)) ?? (await tool.call(args, context));
+    } catch (thrown) {
+      if (!(thrown instanceof AgentEnvError)) {
+        this.log.error(
+          { err: thrown, tool: name, callId: context.callId },
+          "a tool failed in a way it doesn't foresee",
+        );
+      }
+      return errorResult(
+        thrown instanceof AgentEnvError
+          ? thrown
+          : new AgentEnvError("internal", `the tool "${name}" failed: ${messageOf(thrown)}`),
+      );
+    }
+  }
+}
+
+/** An error as a tool answers it. */
+export function errorResult(error: AgentEnvError): CallToolResult {
+  return {
+    content: [{ type: "text", text: `${error.code}: ${error.message}` }],
+    structuredContent: { ...error.fields() },
+    isError: true,
+  };
+}
+
+/** Where an extension's method is served. */
+export function endpointOf(extension: ServedExtension, method: ExtensionMethod): string {
+  return method.endpoint ?? extensionEndpoint(extension.uri, method.op);
+}
+
+function described(tool: ServedTool, description: string): ServedTool {
+  const { forwarded, hiddenByDefault } = tool;
+  return {
+    definition: { ...tool.definition, description },
+    forwarded,
+    hiddenByDefault,
+    call: (args, context) => tool.call(args, context),
+  };
+}
+
+function toolAccessExtensions(access: ToolAccess, changed: () => void): ServedExtension[] {
+  const one = (action: "disable" | "enable", description: string): ServedExtension => ({
+    uri: `urn:agentenv:${action}-tool/v1`,
+    description,
+    methods: [
+      extensionMethod({
+        name: action,
+        endpoint: `/tools/${action}`,
+        method: "POST",
+        request: ToolAccessRequest,
+        handle: (request) => {
+          const change = access.change(request, action === "disable");
+          if (change === undefined) {
+            throw new AgentEnvError("limit_exceeded", "there are too many tool access rules", {
+              hint: 'clear them with {"role": "*", "tools": "*"}',
+            });
+          }
+          changed();
+          return change;
+        },
+      }),
+    ],
+  });
+  return [
+    one("disable", "Hides tools from a role and refuses their calls."),
+    one("enable", "Shows tools to a role again."),
+  ];
+}

@@ -1,0 +1,134 @@
+import { z } from "zod";
+import { AgentEnvError, messageOf } from "../errors.js";
+import { RawJson } from "../protocol/raw-json.js";
+import {
+  type CallToolResult,
+  type ContentBlock,
+  HIDDEN_BY_DEFAULT_META,
+  type JsonObject,
+  type ToolAnnotations,
+  type ToolDefinition,
+  type ToolResult,
+} from "../protocol/tool.js";
+import type { ToolContext } from "./context.js";
+import type { ServedTool } from "./served-tool.js";
+
+/** What a tool says of itself; `input` and `output` are what is listed and what is checked. */
+export interface ToolSpec<I extends z.ZodObject, O extends z.ZodType = z.ZodType> {
+  /** May hold `{environment_name}`. */
+  name: string;
+  title?: string;
+  description: string;
+  input: I;
+  /** The shape of `structuredContent`. What the tool answers is checked against it. */
+  output?: O;
+  annotations?: ToolAnnotations;
+  hiddenByDefault?: boolean;
+  meta?: JsonObject;
+}
+
+/**
+ * What a handler may return: a whole result, content blocks, text, nothing, or any other JSON value, which is sent as
+ * text and, where the tool has an output schema, as structured content.
+ */
+export type HandlerResult = unknown;
+
+/** A tool as a value: its schema and its handler together. */
+export function defineTool<I extends z.ZodObject, O extends z.ZodType>(
+  spec: ToolSpec<I, O>,
+  handler: (args: z.output<I>, context: ToolContext) => HandlerResult | Promise<HandlerResult>,
+): ServedTool {
+  return new OwnTool(spec, handler as (args: unknown, context: ToolContext) => unknown);
+}
+
+class OwnTool implements ServedTool {
+  readonly definition: ToolDefinition;
+  readonly hiddenByDefault: boolean;
+  readonly forwarded = false;
+
+  constructor(
+    private readonly spec: ToolSpec<z.ZodObject>,
+    private readonly handler: (args: unknown, context: ToolContext) => unknown,
+  ) {
+    this.hiddenByDefault = spec.hiddenByDefault ?? false;
+    const meta = { ...spec.meta, ...(this.hiddenByDefault ? { [HIDDEN_BY_DEFAULT_META]: true } : {}) };
+    this.definition = {
+      name: spec.name,
+      ...(spec.title === undefined ? {} : { title: spec.title }),
+      description: spec.description,
+      inputSchema: jsonSchemaOf(spec.input, "input"),
+      ...(spec.output === undefined ? {} : { outputSchema: jsonSchemaOf(spec.output, "output") }),
+      ...(spec.annotations === undefined ? {} : { annotations: spec.annotations }),
+      ...(Object.keys(meta).length === 0 ? {} : { _meta: meta }),
+    };
+  }
+
+  async call(args: JsonObject, context: ToolContext): Promise<ToolResult> {
+    const parsed = this.spec.input.safeParse(args);
+    if (!parsed.success) {
+      throw new AgentEnvError("invalid_argument", `${this.spec.name}: ${describeIssues(parsed.error)}`, {
+        hint: "the tool's inputSchema says what each argument takes",
+      });
+    }
+    const answer = await this.handler(parsed.data, context);
+    const result = toResult(answer, this.spec.output !== undefined);
+    if (this.spec.output !== undefined && !(result instanceof RawJson) && result.isError !== true) {
+      const checked = this.spec.output.safeParse(result.structuredContent);
+      if (!checked.success) {
+        throw new AgentEnvError(
+          "internal",
+          `${this.spec.name} answered something else than its output schema says: ${describeIssues(checked.error)}`,
+        );
+      }
+    }
+    return result;
+  }
+}
+
+/** A zod schema as JSON Schema 2020-12, as it goes into a card or a tool's listing. */
+export function jsonSchemaOf(schema: z.ZodType, io: "input" | "output"): JsonObject {
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, target: "draft-2020-12", unrepresentable: "any" });
+  return rest as JsonObject;
+}
+
+/** Each issue as `path: what was expected`, in one line. */
+export function describeIssues(error: z.ZodError): string {
+  return error.issues
+    .slice(0, 8)
+    .map((issue) => (issue.path.length > 0 ? `${pathOf(issue.path)}: ${issue.message}` : issue.message))
+    .join("; ");
+}
+
+function pathOf(path: readonly PropertyKey[]): string {
+  return path
+    .map((part, index) => (typeof part === "number" ? `[${part}]` : `${index > 0 ? "." : ""}${String(part)}`))
+    .join("");
+}
+
+function toResult(answer: unknown, structured: boolean): ToolResult {
+  if (answer instanceof RawJson) return answer;
+  if (answer === undefined || answer === null) return { content: [] };
+  if (typeof answer === "string") return { content: [{ type: "text", text: answer }] };
+  if (isBlockList(answer)) return { content: answer };
+  if (typeof answer === "object" && "content" in answer && Array.isArray(answer.content)) {
+    return answer as CallToolResult;
+  }
+  let text: string | undefined;
+  try {
+    text = JSON.stringify(answer);
+  } catch (thrown) {
+    throw new AgentEnvError("internal", `the answer can't be written as JSON: ${messageOf(thrown)}`, { cause: thrown });
+  }
+  return {
+    content: [{ type: "text", text: text ?? "" }],
+    ...(structured ? { structuredContent: answer as JsonObject } : {}),
+  };
+}
+
+function isBlockList(answer: unknown): answer is ContentBlock[] {
+  return (
+    Array.isArray(answer) &&
+    answer.length > 0 &&
+    answer.every((block) => typeof block === "object" && block !== null && typeof block.type === "string")
+  );
+}

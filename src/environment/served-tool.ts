@@ -1,0 +1,33 @@
+import type { JsonObject, ToolDefinition, ToolResult } from "../protocol/tool.js";
+import type { ToolContext } from "./context.js";
+
+/** A tool as the environment serves it, whichever way it was made. */
+export interface ServedTool {
+  readonly definition: ToolDefinition;
+  /** The definition's JSON text as another server wrote it, served as it is unless the definition is changed. */
+  readonly definitionText?: string;
+  /** Hidden from every caller until a rule of tool access names it. */
+  readonly hiddenByDefault: boolean;
+  /** True for another server's tool. */
+  readonly forwarded: boolean;
+  call(args: JsonObject, context: ToolContext): Promise<ToolResult>;
+}
+
+/**
+ * A tool of another server: listed exactly as that server lists it, with its own schemas and keys that we don't know,
+ * called with its arguments untouched, and answered with that server's CallToolResult as it is.
+ */
+export class ForwardedTool implements ServedTool {
+  readonly forwarded = true;
+
+  constructor(
+    readonly definition: ToolDefinition,
+    private readonly forward: (args: JsonObject, context: ToolContext) => Promise<ToolResult>,
+    readonly definitionText: string = JSON.stringify(definition),
+    readonly hiddenByDefault = false,
+  ) {}
+
+  call(args: JsonObject, context: ToolContext): Promise<ToolResult> {
+    return this.forward(args, context);
+  }
+}
