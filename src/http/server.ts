@@ -1,0 +1,171 @@
+import type { AddressInfo } from "node:net";
+import fastify, {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  LogController,
+} from "fastify";
+import { type Application, endpointOf } from "../environment/application.js";
+import { claimOf } from "../environment/caller.js";
+import type { ExtensionMethod } from "../environment/extension.js";
+import { AgentEnvError, SetupError } from "../errors.js";
+import type { McpEndpoint } from "../mcp/endpoint.js";
+import { CARD_PATH, DATA_PLANE_PATH, MCP_PATH } from "../protocol/card.js";
+import { callDataPlane } from "./data-plane.js";
+import { bodyParams, callExtension, errorAnswer, queryParams } from "./extension-call.js";
+import { OriginCheck } from "./origin-check.js";
+import type { TokenScope, Tokens } from "./tokens.js";
+
+/** Source: AgentEnv protocol 1.0. */
+const DATA_BODY_BYTES = 1 << 30;
+const MCP_BODY_BYTES = 32 << 20;
+const BODY_BYTES = 1 << 20;
+
+export interface HttpOptions {
+  log: FastifyBaseLogger;
+  /** Without tokens everybody who reaches the server may use all of it. */
+  tokens?: Tokens;
+  /** Names that the Host and Origin headers may give, beside localhost and addresses. */
+  allowedHosts?: readonly string[];
+}
+
+/** The whole HTTP surface of an environment: card, data plane, extensions, tool access, health and `/mcp`. */
+export function buildHttp(application: Application, mcp: McpEndpoint, options: HttpOptions): FastifyInstance {
+  const app = fastify({
+    loggerInstance: options.log,
+    logController: new LogController({ disableRequestLogging: true }),
+    bodyLimit: BODY_BYTES,
+    // A slow or silent client is let go; a call itself may take longer, which these don't bound.
+    requestTimeout: 300_000,
+    connectionTimeout: 0,
+    keepAliveTimeout: 72_000,
+    forceCloseConnections: true,
+  });
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
+  app.addHook("onRequest", guard(options));
+  app.setErrorHandler((error, request, reply) => sendError(reply, asError(error, request)));
+  app.setNotFoundHandler((request, reply) => {
+    const { status, body } = errorAnswer(
+      new AgentEnvError(
+        "target_unavailable",
+        `nothing is served at ${request.method} ${request.url.split("?", 1)[0]}`,
+        {
+          hint: `the card at ${CARD_PATH} says what is`,
+        },
+      ),
+    );
+    return reply.code(status).send(body);
+  });
+
+  app.get(CARD_PATH, (_request, reply) => reply.type("application/json").send(application.cardJson()));
+  app.get("/healthz", (_request, reply) => reply.send({ ok: true }));
+  app.get("/readyz", async (_request, reply) => {
+    const readiness = await application.environment.readiness();
+    return reply.code(readiness.ready ? 200 : 503).send(readiness);
+  });
+  app.post(DATA_PLANE_PATH, { bodyLimit: DATA_BODY_BYTES }, async (request, reply) => {
+    const body = request.body as Buffer | undefined;
+    const answer = await callDataPlane(application.data, body, (thrown) => {
+      options.log.warn({ err: thrown }, "a data plane call failed");
+    });
+    return answer === undefined ? reply.code(204).send() : reply.send(answer);
+  });
+  for (const extension of application.extensions) {
+    for (const method of extension.methods) serveExtension(app, endpointOf(extension, method), method, options.log);
+  }
+  app.all(MCP_PATH, { bodyLimit: MCP_BODY_BYTES }, (request, reply) => {
+    reply.hijack();
+    mcp.handle(request.raw, reply.raw, request.body as Buffer | undefined);
+  });
+  return app;
+}
+
+function serveExtension(app: FastifyInstance, url: string, method: ExtensionMethod, log: FastifyBaseLogger): void {
+  app.route({
+    url,
+    method: method.method,
+    handler: async (request: FastifyRequest, reply: FastifyReply) => {
+      const gone = new AbortController();
+      reply.raw.once("close", () => gone.abort());
+      const params = () =>
+        method.method === "GET"
+          ? queryParams(request.query as Record<string, unknown>, method.request)
+          : bodyParams(request.body as Buffer | undefined);
+      const { role } = claimOf(undefined, request.headers, undefined);
+      const answer = await callExtension(method, params, { role, signal: gone.signal }, (thrown) => {
+        log.error({ err: thrown, url }, "an extension failed in a way it doesn't foresee");
+      });
+      return reply.code(answer.status).send(answer.body);
+    },
+  });
+}
+
+/** Health needs neither token nor a known Host: a kubelet sends the pod's address. */
+const OPEN_PATHS = new Set(["/healthz", "/readyz", "/startupz"]);
+
+function guard(options: HttpOptions) {
+  const origins = new OriginCheck(options.allowedHosts);
+  return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    const path = request.url.split("?", 1)[0] ?? "";
+    if (OPEN_PATHS.has(path)) return;
+    const refusal = origins.refusal(request.headers.host, request.headers.origin);
+    if (refusal !== undefined) {
+      throw new AgentEnvError("permission_denied", refusal, { hint: "allow the name with --allowed-host NAME" });
+    }
+    if (options.tokens === undefined) return;
+    const scope = options.tokens.scopeOf(request.headers.authorization);
+    const needed: TokenScope = path === MCP_PATH ? "agent" : "framework";
+    if (scope === undefined) reply.header("www-authenticate", 'Bearer realm="agentenv"');
+    if (scope === undefined || (needed === "framework" && scope === "agent")) {
+      throw new AgentEnvError("permission_denied", `this needs a bearer token of the scope "${needed}"`, {
+        hint: "send the header Authorization: Bearer TOKEN",
+        status: scope === undefined ? 401 : 403,
+      });
+    }
+  };
+}
+
+/** Fastify's own refusals (a body too large, a bad content length) and anything unforeseen, in the protocol's shape. */
+function asError(error: unknown, request: FastifyRequest): AgentEnvError {
+  if (error instanceof AgentEnvError) return error;
+  const { statusCode = 500, message = String(error) } = error as { statusCode?: number; message?: string };
+  if (statusCode === 413) {
+    return new AgentEnvError("limit_exceeded", "the request body is too large", {
+      status: 413,
+      hint: "the data plane takes 1 GiB, /mcp 32 MiB and everything else 1 MiB",
+    });
+  }
+  if (statusCode < 500) return new AgentEnvError("invalid_params", message, { status: statusCode });
+  request.log.error({ err: error }, "a request failed in a way that isn't foreseen");
+  return new AgentEnvError("internal", message);
+}
+
+function sendError(reply: FastifyReply, error: AgentEnvError): FastifyReply {
+  const { status, body } = errorAnswer(error);
+  return reply.code(status).type("application/json").send(body);
+}
+
+/** Listens and answers the port, which `port` 0 leaves to the system. A port that can't be had is a SetupError. */
+export async function listen(app: FastifyInstance, host: string, port: number): Promise<number> {
+  try {
+    await app.listen({ host, port });
+  } catch (thrown) {
+    const { code } = thrown as NodeJS.ErrnoException;
+    if (code === "EADDRINUSE") {
+      throw new SetupError(`port ${port} of ${host} is taken by another program`, {
+        hint: "stop that program, or choose another port with --port N (0 takes any free one)",
+        cause: thrown,
+      });
+    }
+    if (code === "EACCES" || code === "EADDRNOTAVAIL") {
+      throw new SetupError(`can't listen on ${host}:${port} (${code})`, {
+        hint: "choose an address of this machine with --host, and a port above 1023 with --port",
+        cause: thrown,
+      });
+    }
+    throw thrown;
+  }
+  return (app.server.address() as AddressInfo).port;
+}

@@ -1,0 +1,219 @@
+import { randomUUID } from "node:crypto";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Server } from "@modelcontextprotocol/sdk/server/index.js";
+import { isInitializeRequest, SUPPORTED_PROTOCOL_VERSIONS } from "@modelcontextprotocol/sdk/types.js";
+import type { Application } from "../environment/application.js";
+import { Callers } from "./callers.js";
+import { createSessionServer } from "./session-server.js";
+import { answer, SessionTransport } from "./session-transport.js";
+import {
+  BodyError,
+  errorBody,
+  INVALID_REQUEST,
+  type Incoming,
+  REFUSED,
+  readMessages,
+  SESSION_NOT_FOUND,
+} from "./wire.js";
+
+export interface McpOptions {
+  /** After this long without a request or an open stream a session is closed. Default 30 minutes. */
+  idleMs?: number;
+  /** How many sessions may be open at once. Default 2,000. */
+  maxSessions?: number;
+  /** How many requests of one session may be in the works at once. Default 256. */
+  maxInFlight?: number;
+}
+
+interface Session {
+  readonly server: Server;
+  readonly transport: SessionTransport;
+  lastUsed: number;
+}
+
+/** The `/mcp` endpoint: streamable HTTP, one server and one transport a session. */
+export class McpEndpoint {
+  readonly callers = new Callers();
+  readonly #sessions = new Map<string, Session>();
+  readonly #ends = new Set<Promise<void>>();
+  readonly #idleMs: number;
+  readonly #maxSessions: number;
+  readonly #maxInFlight: number;
+  readonly #sweep: NodeJS.Timeout;
+  readonly #forgetListener: () => void;
+  #closed = false;
+
+  constructor(
+    private readonly application: Application,
+    options: McpOptions = {},
+  ) {
+    this.#idleMs = options.idleMs ?? 30 * 60_000;
+    this.#maxSessions = options.maxSessions ?? 2_000;
+    this.#maxInFlight = options.maxInFlight ?? 256;
+    this.#sweep = setInterval(() => this.#closeIdle(), Math.max(50, Math.min(this.#idleMs / 4, 10_000))).unref();
+    this.#forgetListener = application.onToolsChanged(() => this.#tellToolsChanged());
+  }
+
+  get sessionCount(): number {
+    return this.#sessions.size;
+  }
+
+  /** Answers one HTTP request; `body` is a POST's. Never throws. */
+  handle(request: IncomingMessage, response: ServerResponse, body: Buffer | undefined): void {
+    switch (request.method) {
+      case "POST":
+        this.#post(request, response, body ?? Buffer.alloc(0));
+        return;
+      case "GET":
+        this.#get(request, response);
+        return;
+      case "DELETE":
+        this.#delete(request, response);
+        return;
+      default:
+        response.setHeader("allow", "GET, POST, DELETE");
+        answer(response, 405, errorBody(REFUSED, "Method not allowed: /mcp takes GET, POST and DELETE"));
+    }
+  }
+
+  #post(request: IncomingMessage, response: ServerResponse, body: Buffer): void {
+    const accept = request.headers.accept ?? "";
+    if (!accepts(accept, "application/json") || !accepts(accept, "text/event-stream")) {
+      answer(response, 406, errorBody(REFUSED, "Not Acceptable: accept both application/json and text/event-stream"));
+      return;
+    }
+    if (!/^application\/json\s*(;|$)/i.test(request.headers["content-type"] ?? "")) {
+      answer(response, 415, errorBody(REFUSED, "Unsupported Media Type: the content type is application/json"));
+      return;
+    }
+    let incoming: Incoming;
+    try {
+      incoming = readMessages(body);
+    } catch (thrown) {
+      if (!(thrown instanceof BodyError)) throw thrown;
+      answer(response, 400, errorBody(thrown.code, thrown.message));
+      return;
+    }
+    if (incoming.messages.some((message) => isInitializeRequest(message))) {
+      this.#initialize(request, response, incoming);
+      return;
+    }
+    const session = this.#find(request, response);
+    if (session === undefined) return;
+    if (session.transport.inFlight + incoming.messages.length > this.#maxInFlight) {
+      const message = `this session has ${this.#maxInFlight} requests in the works already`;
+      answer(response, 429, errorBody(REFUSED, message, { code: "limit_exceeded", retryable: true, applied: "no" }));
+      return;
+    }
+    session.transport.receive(request, response, incoming);
+  }
+
+  #initialize(request: IncomingMessage, response: ServerResponse, incoming: Incoming): void {
+    if (incoming.messages.length > 1 || request.headers["mcp-session-id"] !== undefined) {
+      answer(response, 400, errorBody(INVALID_REQUEST, "Invalid Request: initialize comes alone and once a session"));
+      return;
+    }
+    if (this.#closed || this.#sessions.size >= this.#maxSessions) {
+      const message = this.#closed ? "the server is stopping" : `${this.#maxSessions} sessions are open already`;
+      answer(response, 503, errorBody(REFUSED, message, { code: "limit_exceeded", retryable: true, applied: "no" }));
+      return;
+    }
+    const id = randomUUID();
+    const server = createSessionServer(this.application, this.callers, id);
+    const session: Session = {
+      server,
+      transport: new SessionTransport(id, () => {
+        session.lastUsed = performance.now();
+      }),
+      lastUsed: performance.now(),
+    };
+    server.onclose = () => this.#forget(id);
+    this.#sessions.set(id, session);
+    // The transport starts in the same turn: connect() has nothing to wait for before it takes messages.
+    void server.connect(session.transport);
+    session.transport.receive(request, response, incoming);
+  }
+
+  #get(request: IncomingMessage, response: ServerResponse): void {
+    if (!accepts(request.headers.accept ?? "", "text/event-stream")) {
+      answer(response, 406, errorBody(REFUSED, "Not Acceptable: accept text/event-stream"));
+      return;
+    }
+    this.#find(request, response)?.transport.openStream(response);
+  }
+
+  #delete(request: IncomingMessage, response: ServerResponse): void {
+    const session = this.#find(request, response);
+    if (session === undefined) return;
+    void session.server.close().then(() => answer(response, 200, ""));
+  }
+
+  /** The session that a request names; where there is none, the refusal is sent. */
+  #find(request: IncomingMessage, response: ServerResponse): Session | undefined {
+    const id = request.headers["mcp-session-id"];
+    if (typeof id !== "string" || id === "") {
+      answer(
+        response,
+        400,
+        errorBody(REFUSED, "Bad Request: the header Mcp-Session-Id names the session; initialize first"),
+      );
+      return undefined;
+    }
+    const session = this.#sessions.get(id);
+    if (session === undefined) {
+      answer(
+        response,
+        404,
+        errorBody(SESSION_NOT_FOUND, "Session not found: it has ended or never was; initialize a new one"),
+      );
+      return undefined;
+    }
+    const version = request.headers["mcp-protocol-version"];
+    if (version !== undefined && !SUPPORTED_PROTOCOL_VERSIONS.includes(String(version))) {
+      const message = `Bad Request: MCP-Protocol-Version is one of ${SUPPORTED_PROTOCOL_VERSIONS.join(", ")}`;
+      answer(response, 400, errorBody(REFUSED, message));
+      return undefined;
+    }
+    session.lastUsed = performance.now();
+    return session;
+  }
+
+  #forget(id: string): void {
+    this.#sessions.delete(id);
+    const end = this.callers.sessionEnded(id).finally(() => this.#ends.delete(end));
+    this.#ends.add(end);
+  }
+
+  #closeIdle(): void {
+    const limit = performance.now() - this.#idleMs;
+    for (const session of this.#sessions.values()) {
+      if (session.lastUsed < limit && !session.transport.busy) void session.server.close();
+    }
+  }
+
+  #tellToolsChanged(): void {
+    for (const { server } of this.#sessions.values()) server.sendToolListChanged().catch(() => {});
+  }
+
+  /** Ends every session and lets go of what hangs on its callers. Idempotent. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearInterval(this.#sweep);
+    this.#forgetListener();
+    await Promise.all([...this.#sessions.values()].map(({ server }) => server.close()));
+    await Promise.all(this.#ends);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+}
+
+/** Whether an Accept header takes a media type, by its own name or a wildcard. */
+function accepts(header: string, type: string): boolean {
+  const family = `${type.slice(0, type.indexOf("/"))}/*`;
+  return header.split(",").some((part) => {
+    const name = part.split(";", 1)[0]?.trim().toLowerCase();
+    return name === type || name === family || name === "*/*";
+  });
+}

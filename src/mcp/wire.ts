@@ -1,0 +1,101 @@
+import {
+  isJSONRPCNotification,
+  isJSONRPCRequest,
+  type JSONRPCMessage,
+  type RequestId,
+} from "@modelcontextprotocol/sdk/types.js";
+import { RawJson } from "../protocol/raw-json.js";
+
+/** JSON-RPC's and MCP's error codes that the HTTP side answers by itself. */
+export const PARSE_ERROR = -32700;
+export const INVALID_REQUEST = -32600;
+/** Source: the MCP SDKs answer refusals that belong to no request with this code, and an unknown session with the next. */
+export const REFUSED = -32000;
+export const SESSION_NOT_FOUND = -32001;
+
+/** One JSON-RPC error body that belongs to no request. */
+export function errorBody(code: number, message: string, data?: object): string {
+  return JSON.stringify({
+    jsonrpc: "2.0",
+    error: { code, message, ...(data === undefined ? {} : { data }) },
+    id: null,
+  });
+}
+
+export interface Incoming {
+  messages: JSONRPCMessage[];
+  batch: boolean;
+}
+
+/** What is wrong with a body, as the JSON-RPC error it is answered with. */
+export class BodyError extends Error {
+  constructor(
+    readonly code: number,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+const MAX_BATCH = 100;
+
+/**
+ * Reads a POST's body. Only what the protocol layer is sure to take comes out: it drops a message of another shape
+ * without an answer, which would leave the client waiting.
+ */
+export function readMessages(body: Buffer): Incoming {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(body.toString("utf8"));
+  } catch {
+    throw new BodyError(PARSE_ERROR, "Parse error: the body is not JSON");
+  }
+  if (!Array.isArray(parsed)) return { messages: [message(parsed)], batch: false };
+  if (parsed.length === 0 || parsed.length > MAX_BATCH) {
+    throw new BodyError(INVALID_REQUEST, `Invalid Request: a batch holds 1 to ${MAX_BATCH} messages`);
+  }
+  return { messages: parsed.map(message), batch: true };
+}
+
+function message(value: unknown): JSONRPCMessage {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw new BodyError(INVALID_REQUEST, "Invalid Request: a message is a JSON object");
+  }
+  const { jsonrpc, id, method, params, result, error } = value as Record<string, unknown>;
+  if (jsonrpc !== "2.0") throw new BodyError(INVALID_REQUEST, 'Invalid Request: jsonrpc is "2.0"');
+  if (typeof method === "string") {
+    const known = { jsonrpc, method, ...(params === undefined ? {} : { params }) } as Record<string, unknown>;
+    if (id !== undefined) known.id = id;
+    if (id === undefined ? isJSONRPCNotification(known) : isJSONRPCRequest(known)) return known as JSONRPCMessage;
+    throw new BodyError(
+      INVALID_REQUEST,
+      "Invalid Request: id is a string or an integer, params is an object, _meta is well-formed",
+    );
+  }
+  if (isId(id) && (isObject(result) || isObject(error))) {
+    return (error === undefined ? { jsonrpc, id, result } : { jsonrpc, id, error }) as JSONRPCMessage;
+  }
+  throw new BodyError(INVALID_REQUEST, "Invalid Request: neither a request, a notification nor a response");
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isId(id: unknown): id is RequestId {
+  return typeof id === "string" || Number.isInteger(id);
+}
+
+/** A message as JSON text; a result that is JSON text already goes in as it is. */
+export function serialize(message: JSONRPCMessage): string {
+  const result = (message as { result?: unknown }).result;
+  if (!(result instanceof RawJson)) return JSON.stringify(message);
+  // The keys in the order in which JSON.stringify writes the protocol layer's own answers.
+  return `{"result":${result.text},"jsonrpc":"2.0","id":${JSON.stringify((message as { id: RequestId }).id)}}`;
+}
+
+/** One server-sent event. JSON text has no raw line break, unless another server's text was written over several lines. */
+export function event(text: string): string {
+  const data = /[\r\n]/.test(text) ? text.replaceAll(/\r\n|\r|\n/g, " ") : text;
+  return `event: message\ndata: ${data}\n\n`;
+}
