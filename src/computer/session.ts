@@ -24,7 +24,10 @@ export interface SessionUser {
    * bus. It holds nothing of the server's own environment, so no token.
    */
   environment(): Record<string, string>;
-  /** Starts a program as the session user, in its home unless `options.cwd` says otherwise, with `environment()`. */
+  /**
+   * Starts a program as the session user, in its home unless `options.cwd` says otherwise. Its environment is `options.env`
+   * as it is, else `environment()`.
+   */
   spawn(file: string, args: readonly string[], options?: SpawnOptions): ChildProcess;
 }
 

@@ -57,6 +57,7 @@ export class Application {
       [...collected.extensions, ...toolAccessExtensions(access, () => application.#toolsChanged())],
       log,
     );
+    environment.mounted(application);
     return application;
   }
 

@@ -1,5 +1,6 @@
 import type { DataOperation } from "../protocol/card.js";
 import type { JsonObject, ToolResult } from "../protocol/tool.js";
+import type { Application } from "./application.js";
 import type { ToolContext } from "./context.js";
 import type { ServedExtension } from "./extension.js";
 import type { ServedResource } from "./resource.js";
@@ -73,6 +74,9 @@ export abstract class Environment {
   servedOperations(operations: DataOperation[]): DataOperation[] {
     return operations;
   }
+
+  /** Called once, when all that it serves is collected and before anything is served: to change descriptions later. */
+  mounted(_application: Application): void {}
 
   /** Called before every tool call that the caller is allowed; what it returns is the answer, undefined lets the call go on. */
   onToolCall(_context: ToolContext): ToolResult | undefined | Promise<ToolResult | undefined> {
