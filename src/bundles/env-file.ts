@@ -1,0 +1,131 @@
+import { readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { parse, TomlError } from "smol-toml";
+import { z } from "zod";
+import { closest } from "../closest.js";
+import { SetupError } from "../errors.js";
+
+/** A name on the command line, such as a program with its arguments: one string for a shell, or a list as it is. */
+const Command = z.union([z.string().min(1), z.tuple([z.string().min(1)], z.string())]);
+
+const ToolFilter = z.strictObject({
+  only: z.array(z.string().min(1)).optional(),
+  hide: z.array(z.string().min(1)).optional(),
+});
+
+const side = z.int().min(320).max(8192);
+
+/** `env.toml`, as an env author writes it. */
+export const EnvFile = z
+  .strictObject({
+    type: z.enum(["computer", "class"]),
+    /** For a computer: the alias of its driver. */
+    driver: z.string().min(1).optional(),
+    /** For a class: `file.ts#Class`, relative to the folder. */
+    module: z
+      .string()
+      .regex(/^[^#]+#[A-Za-z_$][\w$]*$/, 'has the form "file.ts#Class"')
+      .optional(),
+    name: z.string().min(1).max(200).optional(),
+    /** The session user, unless `--user` names one. */
+    user: z.string().min(1).optional(),
+    display: z.strictObject({ width: side, height: side }).optional(),
+    apps: z
+      .strictObject({
+        /** Programs that are started once the desktop is up. */
+        start: z.array(Command).default([]),
+        /** Debian packages that have to be installed. */
+        packages: z.array(z.string().regex(/^[a-z0-9][a-z0-9.+-]*$/, "is a Debian package name")).default([]),
+      })
+      .optional(),
+    tools: ToolFilter.extend({ roles: z.record(z.string(), ToolFilter).optional() }).optional(),
+    skills: z.strictObject({ include: z.array(z.string().min(1)) }).optional(),
+    data: z.strictObject({ files: z.record(z.string(), z.string()) }).optional(),
+    session: z
+      .strictObject({
+        /** After this many seconds without a request an MCP session is closed. */
+        idle_s: z
+          .number()
+          .min(1)
+          .max(86_400 * 7)
+          .optional(),
+        /** How many MCP sessions may be open at once. */
+        max: z.int().min(1).max(100_000).optional(),
+      })
+      .optional(),
+    /** AGENTENV_COMPUTER_SETTINGS; what they may hold is the computer's to say. */
+    settings: z.record(z.string(), z.unknown()).optional(),
+  })
+  .superRefine((file, context) => {
+    const needed = file.type === "computer" ? "driver" : "module";
+    const foreign = file.type === "computer" ? "module" : "driver";
+    if (file[needed] === undefined) {
+      context.addIssue({ code: "custom", path: [needed], message: `is needed for type = "${file.type}"` });
+    }
+    if (file[foreign] !== undefined) {
+      context.addIssue({ code: "custom", path: [foreign], message: `is not for type = "${file.type}"` });
+    }
+  });
+export type EnvFile = z.infer<typeof EnvFile>;
+
+/** Reads and checks a folder's `env.toml`. Whatever is wrong with it is a SetupError naming the file, the key and what is allowed. */
+export function readEnvFile(folder: string): EnvFile {
+  const file = join(folder, "env.toml");
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch (thrown) {
+    const isFolder = statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true;
+    throw new SetupError(isFolder ? `${folder} has no env.toml` : `there is no folder ${folder}`, {
+      hint: "name a folder with an env.toml, such as bundles/desk",
+      cause: thrown,
+    });
+  }
+  let toml: unknown;
+  try {
+    toml = parse(text);
+  } catch (thrown) {
+    if (!(thrown instanceof TomlError)) throw thrown;
+    throw new SetupError(`${file}, line ${thrown.line}: it is not TOML: ${thrown.message.split("\n", 1)[0]}`, {
+      hint: "see https://toml.io for how a value is written",
+      cause: thrown,
+    });
+  }
+  const parsed = EnvFile.safeParse(toml);
+  if (!parsed.success) {
+    throw new SetupError(parsed.error.issues.map((issue) => `${file}: ${describeIssue(issue, toml)}`).join("\n"), {
+      hint: "bundles/desk/env.toml is an example",
+    });
+  }
+  return parsed.data;
+}
+
+function describeIssue(issue: z.core.$ZodIssue, toml: unknown): string {
+  const key = issue.path.map(String).join(".");
+  if (issue.code === "unrecognized_keys") {
+    const allowed = allowedKeys(issue.path);
+    return issue.keys
+      .map((unknown) => {
+        const full = key === "" ? unknown : `${key}.${unknown}`;
+        const near = closest(unknown, allowed);
+        return `unknown key "${full}"${near === undefined ? "" : `, did you mean "${near}"?`}; allowed: ${allowed.join(", ")}`;
+      })
+      .join(`; `);
+  }
+  const value = issue.path.reduce<unknown>(
+    (at, part) => (at as Record<PropertyKey, unknown> | undefined)?.[part],
+    toml,
+  );
+  return `${key}: ${issue.message}${value === undefined ? "" : ` (it is ${JSON.stringify(value)})`}`;
+}
+
+function allowedKeys(path: readonly PropertyKey[]): string[] {
+  let schema: z.ZodType = EnvFile;
+  for (const part of path) {
+    while (schema instanceof z.ZodOptional) schema = schema.unwrap() as z.ZodType;
+    if (schema instanceof z.ZodObject) schema = schema.shape[String(part)] as z.ZodType;
+    else if (schema instanceof z.ZodRecord) schema = schema.valueType as z.ZodType;
+  }
+  while (schema instanceof z.ZodOptional) schema = schema.unwrap() as z.ZodType;
+  return schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
+}

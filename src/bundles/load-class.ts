@@ -1,0 +1,68 @@
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { parse } from "smol-toml";
+import { closest } from "../closest.js";
+import { messageOf, SetupError } from "../errors.js";
+import { packageRoot } from "../package-root.js";
+
+const ALIASES = join("bundles", "drivers", "aliases.toml");
+
+/** The aliases that `driver = "…"` takes: name → `file.ts#Class`, relative to the package. */
+export function readAliases(): Map<string, string> {
+  return new Map(Object.entries(parse(readFileSync(join(packageRoot, ALIASES), "utf8")) as Record<string, string>));
+}
+
+/** The `file.ts#Class` behind a driver's alias; one that there isn't is a SetupError naming those that there are. */
+export function driverModule(alias: string, source: string): string {
+  const aliases = readAliases();
+  const module = aliases.get(alias);
+  if (module === undefined) {
+    const names = [...aliases.keys()];
+    const near = closest(alias, names);
+    throw new SetupError(`${source}: driver: no driver is called ${JSON.stringify(alias)}`, {
+      hint: `${near === undefined ? "" : `did you mean "${near}"? `}${ALIASES} names ${names.join(", ")}`,
+    });
+  }
+  return module;
+}
+
+/**
+ * Loads the class that `file.ts#Class` names, relative to `folder`. A TypeScript file of this package is loaded as it was
+ * built; one of a folder elsewhere is loaded by Node itself, which takes TypeScript without decorators.
+ */
+export async function loadClass(folder: string, module: string): Promise<new (...args: never[]) => object> {
+  const [path = "", name = ""] = module.split("#", 2);
+  const file = builtFile(join(folder, path));
+  if (!existsSync(file)) {
+    throw new SetupError(`there is no file ${file}, which ${JSON.stringify(module)} names`, {
+      hint: 'module = "file.ts#Class" is relative to the folder of env.toml',
+    });
+  }
+  let loaded: Record<string, unknown>;
+  try {
+    loaded = (await import(pathToFileURL(file).href)) as Record<string, unknown>;
+  } catch (thrown) {
+    throw new SetupError(`${file} can't be loaded: ${messageOf(thrown)}`, {
+      hint: "a TypeScript file with decorators has to be built first: name the .js file",
+      cause: thrown,
+    });
+  }
+  const found = loaded[name];
+  if (typeof found !== "function") {
+    throw new SetupError(`${file} exports no class ${name}`, {
+      hint: `it exports ${Object.keys(loaded).join(", ") || "nothing"}`,
+    });
+  }
+  return found as new (
+    ...args: never[]
+  ) => object;
+}
+
+/** Where this package's own modules lie: beside this one, so in the build when this one was built. */
+const modulesRoot = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
+
+function builtFile(file: string): string {
+  if (modulesRoot === packageRoot || !file.startsWith(`${packageRoot}/`)) return file;
+  return join(modulesRoot, file.slice(packageRoot.length)).replace(/\.ts$/, ".js");
+}
