@@ -1,0 +1,82 @@
+import { createHash } from "node:crypto";
+import { existsSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { run } from "./command.mjs";
+import { lockfileDigest } from "./dependencies.mjs";
+import { node, nodeEnv } from "./node.mjs";
+import { readText, root } from "./places.mjs";
+
+const SOURCE_FOLDERS = ["src", "drivers", "bundles"];
+const OUTPUT = /(\.d\.ts|\.js)(\.map)?$/;
+
+const dist = join(root, "dist");
+const stamp = join(dist, ".built");
+const compilerMemory = join(dist, ".tsbuildinfo");
+
+export const buildStep = {
+  title: "Build",
+
+  needed() {
+    const sources = sourceFiles();
+    return readText(stamp) !== fingerprint(sources) || hasMissingOutput(sources);
+  },
+
+  async run({ lock }) {
+    const sources = sourceFiles();
+    const built = fingerprint(sources);
+    rmSync(stamp, { force: true });
+    // The compiler would take a file that it remembers having written as still there.
+    if (hasMissingOutput(sources)) rmSync(compilerMemory, { force: true });
+    await run(node, [join(root, "node_modules/typescript/bin/tsc"), "-p", "tsconfig.json"], {
+      env: nodeEnv,
+      lock,
+      advice: "Correct what the compiler names, then run the same command again.",
+    });
+    removeStaleOutputs(sources);
+    writeFileSync(stamp, built);
+  },
+};
+
+/** Paths of all sources, relative to the clone. */
+function sourceFiles() {
+  return SOURCE_FOLDERS.flatMap((folder) => filesUnder(folder)).filter(
+    (path) => path.endsWith(".ts") && !path.endsWith(".d.ts"),
+  );
+}
+
+function filesUnder(folder) {
+  const path = join(root, folder);
+  if (!existsSync(path)) return [];
+  return readdirSync(path, { withFileTypes: true }).flatMap((entry) => {
+    const inner = `${folder}/${entry.name}`;
+    if (entry.isDirectory()) return entry.name === "node_modules" ? [] : filesUnder(inner);
+    return entry.isFile() ? [inner] : [];
+  });
+}
+
+/** Changes whenever a source, the compiler's settings or the dependencies do. Sizes and times are enough, and cheap. */
+function fingerprint(sources) {
+  const hash = createHash("sha256")
+    .update(`${lockfileDigest()}\n`)
+    .update(readText(join(root, "tsconfig.json")) ?? "");
+  for (const path of sources) {
+    const { size, mtimeMs } = statSync(join(root, path));
+    hash.update(`${path} ${size} ${mtimeMs}\n`);
+  }
+  return hash.digest("hex");
+}
+
+function outputOf(source) {
+  return join(dist, source.replace(/\.ts$/, ".js"));
+}
+
+function hasMissingOutput(sources) {
+  return sources.some((source) => !existsSync(outputOf(source)));
+}
+
+function removeStaleOutputs(sources) {
+  const stems = new Set(sources.map((source) => source.replace(/\.ts$/, "")));
+  for (const path of SOURCE_FOLDERS.flatMap((folder) => filesUnder(`dist/${folder}`))) {
+    if (OUTPUT.test(path) && !stems.has(path.slice("dist/".length).replace(OUTPUT, ""))) rmSync(join(root, path));
+  }
+}

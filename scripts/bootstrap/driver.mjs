@@ -1,0 +1,34 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { run } from "./command.mjs";
+import { node, nodeEnv } from "./node.mjs";
+import { dataFolder, readText, root } from "./places.mjs";
+import { Problem } from "./problem.mjs";
+
+/** Fetches and verifies cua-driver, by the command line's own command; `wanted` is false for an env that names another driver. */
+export function driverStep(wanted) {
+  return {
+    title: "cua-driver",
+
+    needed: () => wanted && !existsSync(join(dataFolder(), "drivers/cua-driver", pinnedVersion(), "cua-driver")),
+
+    async run({ lock, line }) {
+      // It shows a progress bar of its own on a terminal.
+      const show = process.stderr.isTTY;
+      if (show) line.handOver();
+      await run(node, ["dist/src/cli/main.js", "driver", "install", "cua-driver"], {
+        env: nodeEnv,
+        lock,
+        show,
+        advice: "Run it by itself to see more: npm run agentenv -- driver install cua-driver",
+      });
+    },
+  };
+}
+
+function pinnedVersion() {
+  const pin = readText(join(root, "mcp.json"));
+  const version = pin === undefined ? undefined : JSON.parse(pin).version;
+  if (typeof version === "string") return version;
+  throw new Problem("mcp.json is missing or names no driver version", { advice: "Restore it: git checkout mcp.json" });
+}
