@@ -1,0 +1,19 @@
+import { Command } from "commander";
+import { print, printJson, styled, table } from "./output.js";
+import { type GivenOptions, remoteCommand, remoteOptions, withSession } from "./remote.js";
+
+/** `agentenv tools URL`: the tools that an agent finds. */
+export const toolsCommand = remoteCommand(new Command("tools"))
+  .description("List the tools that an agent finds, as its role sees them.")
+  .addHelpText("after", "\nExample:\n  $ agentenv tools http://127.0.0.1:18765 --role grader")
+  .action(async (url: string, given: GivenOptions) => {
+    const options = remoteOptions(given);
+    const tools = await withSession(url, options, (client) => client.tools());
+    if (options.json) {
+      printJson(tools);
+      return;
+    }
+    const firstSentence = (text = "") => text.split(/(?<=\.)\s|\n/, 1)[0] ?? "";
+    print(table(tools.map((tool) => [styled("bold", tool.name), firstSentence(tool.description).slice(0, 100)])));
+    print(`\n${tools.length} tools`);
+  });
