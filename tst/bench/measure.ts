@@ -1,0 +1,67 @@
+/** One thing whose time is taken; `run` is one call. */
+export interface Contender {
+  readonly name: string;
+  run(): Promise<unknown>;
+}
+
+export interface Timing {
+  readonly name: string;
+  /** Milliseconds. */
+  readonly p50: number;
+  readonly p95: number;
+  readonly count: number;
+}
+
+/** A line of the table: how one contender did against another in the same run. */
+export interface Row extends Timing {
+  /** p50 over the named contender's p50. */
+  readonly ratio?: number;
+  readonly against?: string;
+  /** What the ratio is to be at most, or at least. */
+  readonly goal?: { readonly most: number } | { readonly least: number };
+}
+
+/**
+ * Times the contenders call by call in turns, so that whatever else the machine does hits them alike. The order within a
+ * round moves on by one, so that nobody always comes after the same one.
+ */
+export async function takeTurns(
+  contenders: readonly Contender[],
+  rounds: number,
+  warmUp = 20,
+): Promise<Map<string, Timing>> {
+  const samples = new Map(contenders.map(({ name }) => [name, [] as number[]]));
+  for (let round = -warmUp; round < rounds; round += 1) {
+    for (let turn = 0; turn < contenders.length; turn += 1) {
+      const contender = contenders[(turn + Math.max(0, round)) % contenders.length] as Contender;
+      const started = performance.now();
+      await contender.run();
+      if (round >= 0) samples.get(contender.name)?.push(performance.now() - started);
+    }
+  }
+  return new Map([...samples].map(([name, times]) => [name, timing(name, times)]));
+}
+
+export function timing(name: string, times: readonly number[]): Timing {
+  const sorted = [...times].sort((a, b) => a - b);
+  const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? Number.NaN;
+  return { name, p50: at(0.5), p95: at(0.95), count: sorted.length };
+}
+
+/** The row of `name`, compared with `against` where one is named. */
+export function row(timings: Map<string, Timing>, name: string, against?: string, goal?: Row["goal"]): Row {
+  const own = timings.get(name);
+  if (own === undefined) throw new Error(`${name} wasn't timed`);
+  const other = against === undefined ? undefined : timings.get(against);
+  return {
+    ...own,
+    ...(other === undefined ? {} : { ratio: own.p50 / other.p50, against: other.name }),
+    ...(goal === undefined ? {} : { goal }),
+  };
+}
+
+/** Whether the row's ratio is what its goal says; undefined where there is nothing to reach. */
+export function reached({ ratio, goal }: Row): boolean | undefined {
+  if (ratio === undefined || goal === undefined) return undefined;
+  return "most" in goal ? ratio <= goal.most : ratio >= goal.least;
+}

@@ -1,0 +1,37 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+
+export interface ProcessInfo {
+  pid: number;
+  command: string;
+  state: string;
+}
+
+/** Every process whose environment or command line holds `text`, as the kernel lists them now; zombies included. */
+export function processesWith(text: string): ProcessInfo[] {
+  const found: ProcessInfo[] = [];
+  for (const name of readdirSync("/proc")) {
+    const pid = Number(name);
+    if (!Number.isInteger(pid) || pid === process.pid) continue;
+    try {
+      const command = readFileSync(`/proc/${name}/cmdline`, "utf8").replaceAll("\0", " ").trim();
+      const environment = readFileSync(`/proc/${name}/environ`, "utf8");
+      if (!command.includes(text) && !environment.includes(text)) continue;
+      const state = /^State:\s+(\S)/m.exec(readFileSync(`/proc/${name}/status`, "utf8"))?.[1] ?? "?";
+      found.push({ pid, command, state });
+    } catch {
+      // It ended while we looked.
+    }
+  }
+  return found;
+}
+
+/** What a computer left behind: its processes, the sockets in its runtime folder, its X lock and X socket. */
+export function remains({ runDir, display }: { runDir: string; display: string }): string[] {
+  const number = display.slice(1);
+  const locks = [`/tmp/.X${number}-lock`, `/tmp/.X11-unix/X${number}`].filter((path) => existsSync(path));
+  const files = existsSync(runDir)
+    ? readdirSync(runDir, { recursive: true }).map((file) => join(runDir, String(file)))
+    : [];
+  return [...processesWith(runDir).map(({ pid, command }) => `process ${pid}: ${command}`), ...locks, ...files];
+}

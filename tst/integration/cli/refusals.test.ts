@@ -1,0 +1,89 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { agentenv, type Exit, envFolder } from "../../harness/computer.js";
+
+const DESK = 'type = "computer"\ndriver = "cua-driver"\n';
+
+async function up(args: string[], environment: NodeJS.ProcessEnv = {}): Promise<Exit> {
+  return agentenv(["up", ...args], environment).exited;
+}
+
+async function upWith(toml: string, args: string[] = []): Promise<Exit> {
+  using env = envFolder(toml);
+  return await up([env.folder, "--port", "0", ...args]);
+}
+
+/** What every refusal has: a message, no stack trace, no success. */
+function expectRefusal(exit: Exit, ...says: (string | RegExp)[]): void {
+  for (const each of says) expect(exit.stderr).toMatch(each);
+  expect(exit.stderr).not.toMatch(/^\s+at .*:\d+/m);
+  expect(exit.stdout).toBe("");
+  expect(exit.signal).toBeNull();
+  expect(exit.code).not.toBe(0);
+}
+
+describe("agentenv up refuses, with what to do", () => {
+  let taken: ReturnType<typeof createServer>;
+  beforeAll(async () => {
+    taken = createServer();
+    await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve));
+  });
+  afterAll(() => {
+    taken.close();
+  });
+
+  it("an unknown key, naming the file, the key and what is allowed", async () => {
+    expectRefusal(await upWith(`${DESK}colour = "red"\n`), /env\.toml/, /"colour"/, /allowed: type, driver/);
+  });
+
+  it("a driver that no alias names", async () => {
+    expectRefusal(await upWith('type = "computer"\ndriver = "cua"\n'), /env\.toml/, /driver/, /reference, cua-driver/);
+  });
+
+  it("a bad size", async () => {
+    expectRefusal(await upWith(`${DESK}[display]\nwidth = -1\nheight = 800\n`), /display\.width/, /320/);
+  });
+
+  it("settings that the computer doesn't know, wherever they come from", async () => {
+    expectRefusal(await upWith(`${DESK}[settings]\nqueue_wait = 3\n`), /queue_wait/, /queue_wait_s/);
+    const exit = await up(["bundles/desk", "--port", "0"], { AGENTENV_COMPUTER_SETTINGS: '{"tap_hold_ms": -5}' });
+    expectRefusal(exit, /AGENTENV_COMPUTER_SETTINGS/, /tap_hold_ms/);
+  });
+
+  it("a folder without an env.toml", async () => {
+    expectRefusal(await up(["/nowhere/at/all"]), /no folder \/nowhere\/at\/all/, /bundles\/desk/);
+  });
+
+  it("a taken port", async () => {
+    const { port } = taken.address() as AddressInfo;
+    expectRefusal(await up(["bundles/desk", "--port", String(port)]), new RegExp(`port ${port} .*taken`), /--port/);
+  });
+
+  it("a session user that doesn't exist", async () => {
+    expectRefusal(
+      await up(["bundles/desk", "--port", "0", "--user", "nobody-of-that-name"]),
+      /nobody-of-that-name/,
+      /useradd/,
+    );
+  });
+
+  it("a machine with neither a display nor Xvfb", async () => {
+    const exit = await up(["bundles/desk", "--port", "0"], { AGENTENV_PROGRAM_PATH: "/nowhere" });
+    expectRefusal(exit, /Xvfb/, /apt-get install .*xvfb/);
+  });
+
+  it("a display where no X server answers and none can be started", async () => {
+    const exit = await up(["bundles/desk", "--port", "0", "--display", "env"], { DISPLAY: "" });
+    expectRefusal(exit, /DISPLAY/);
+  });
+
+  it("an address beyond loopback without tokens", async () => {
+    expectRefusal(await up(["bundles/desk", "--port", "0", "--host", "0.0.0.0"]), /--tokens/, /--insecure/);
+  });
+
+  it("an option that there isn't, and a port that is no port", async () => {
+    expectRefusal(await up(["bundles/desk", "--prot", "1"]), /--prot/, /--port/);
+    expectRefusal(await up(["bundles/desk", "--port", "eighty"]), /--port/, /0 to 65535/);
+  });
+});
