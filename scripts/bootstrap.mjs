@@ -16,7 +16,7 @@ import { Problem, Stopped } from "./bootstrap/problem.mjs";
 import { red, StepLine, say } from "./bootstrap/progress.mjs";
 import { sessionUserStep } from "./bootstrap/session-user.mjs";
 
-/** What each level of set-up consists of, in order. A step is looked at again right before it runs. */
+/** What each level of set-up consists of, in order. A step is looked at again right before it runs; what it returns is said after it. */
 const LEVELS = {
   /** For what works on sources: format, lint, types, unit tests. */
   tools: () => [nodeStep, dependenciesStep],
@@ -65,13 +65,15 @@ async function main([level, ...rest]) {
 
 async function runStep(step, lock) {
   const line = new StepLine(step.title);
+  let note;
   try {
-    await step.run({ lock, line });
+    note = await step.run({ lock, line });
   } catch (error) {
     line.broken(error instanceof Stopped ? "stopped" : "failed");
     throw error;
   }
   line.done();
+  if (note) say(note);
 }
 
 function explain(error) {

@@ -71,7 +71,9 @@ bench)
   ;;
 check)
   bootstrap tools
-  run "$node" node_modules/@biomejs/biome/bin/biome ci
+  colours=off
+  [ ! -t 1 ] || [ -n "${NO_COLOR:-}" ] || colours=force
+  run "$node" node_modules/@biomejs/biome/bin/biome ci --colors=$colours
   run "$node" node_modules/typescript/bin/tsc -p tsconfig.test.json
   exec "$node" node_modules/vitest/vitest.mjs run --project unit "$@"
   ;;

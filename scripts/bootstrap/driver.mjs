@@ -28,7 +28,7 @@ export function driverStep(wanted) {
 
 function pinnedVersion() {
   const pin = readText(join(root, "mcp.json"));
-  const version = pin === undefined ? undefined : JSON.parse(pin).version;
+  const version = pin === undefined ? undefined : JSON.parse(pin).driver?.version;
   if (typeof version === "string") return version;
   throw new Problem("mcp.json is missing or names no driver version", { advice: "Restore it: git checkout mcp.json" });
 }

@@ -2,7 +2,6 @@ import { spawnSync } from "node:child_process";
 import { run } from "./command.mjs";
 import { nodeEnv } from "./node.mjs";
 import { isRoot, readText } from "./places.mjs";
-import { say } from "./progress.mjs";
 
 /** The session user where root names none: server, computer and agents' programs run as it, never as root. */
 const DEFAULT_USER = "agent";

@@ -2,7 +2,8 @@ import { spawnSync } from "node:child_process";
 import { chmodSync, copyFileSync, existsSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { Clone, type Ended, ended, isAlive, until } from "./clone.js";
+import { until } from "../../harness/until.js";
+import { Clone, type Ended, ended, isAlive } from "./clone.js";
 
 const NOBODY = 65534;
 const isRoot = process.getuid?.() === 0;
@@ -82,6 +83,13 @@ describe("a set-up", () => {
 
 const WAITING = "Another set-up is running in this clone: waiting for it.\n";
 
+const PATIENCE = { ms: 20_000 };
+
+/** What the stand-in command line was asked, once it has been. */
+async function call(index: number): Promise<string> {
+  return (await until(() => clone.calls()[index], Boolean, PATIENCE)) ?? "";
+}
+
 /** A set-up that has said that it waits; its end is wrapped, so as not to be waited for here. */
 async function waitingSetUp(): Promise<[Promise<Ended>]> {
   const child = clone.start(process.execPath, ["scripts/bootstrap.mjs", "run"]);
@@ -90,7 +98,7 @@ async function waitingSetUp(): Promise<[Promise<Ended>]> {
   child.stderr?.on("data", (chunk: string) => {
     said += chunk;
   });
-  await until(() => said.includes(WAITING));
+  await until(() => said.includes(WAITING), Boolean, PATIENCE);
   return [end];
 }
 
@@ -98,7 +106,7 @@ describe("two set-ups of one clone", () => {
   test("take turns, and the second finds the work done", async () => {
     clone.write("hold", "");
     const first = clone.setUp();
-    await until(() => clone.calls().length === 1);
+    await call(0);
     const [second] = await waitingSetUp();
     rmSync(clone.path("hold"));
     expect((await first).code).toBe(0);
@@ -110,7 +118,7 @@ describe("two set-ups of one clone", () => {
     clone.write("hold", "");
     const first = clone.start(process.execPath, ["scripts/bootstrap.mjs", "run"]);
     const firstEnd = ended(first);
-    await until(() => clone.calls().length === 1);
+    await call(0);
     first.kill("SIGKILL");
     expect((await firstEnd).signal).toBe("SIGKILL");
     const [second] = await waitingSetUp();
@@ -133,7 +141,7 @@ describe("a signal to npm", () => {
     clone.write("hold", "");
     const npm = clone.start("npm", ["start"]);
     const end = ended(npm);
-    const pid = Number((await until(() => clone.calls()[0])).split(" ")[0]);
+    const pid = Number((await call(0)).split(" ")[0]);
     npm.kill("SIGTERM");
     const { code, signal, stderr } = await end;
     expect(code ?? signal).not.toBe(0);
@@ -146,7 +154,7 @@ describe("a signal to npm", () => {
     clone.write("hold", "");
     const npm = clone.start("npm", ["start", "--", "./mine", "--port", "0"]);
     const end = ended(npm);
-    const [pid, person, ...args] = (await until(() => clone.calls()[1])).split(" ");
+    const [pid, person, ...args] = (await call(1)).split(" ");
     expect([person, ...args]).toEqual([clone.folder, "up", "./mine", "--port", "0"]);
     npm.kill("SIGTERM");
     await end;

@@ -4,7 +4,6 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 
 const root = resolve(import.meta.dirname, "../../..");
-const POLL_MS = 20;
 
 /** What a finished program left. */
 export interface Ended {
@@ -49,7 +48,7 @@ export class Clone {
       "tsconfig.json",
       JSON.stringify({ compilerOptions: { ...compilerOptions, typeRoots }, include: ["src"] }),
     );
-    this.write("mcp.json", '{ "version": "1.2.3" }');
+    this.write("mcp.json", '{ "driver": { "version": "1.2.3" } }');
     this.write("bundles/desk/env.toml", 'type = "computer"\ndriver = "cua-driver"\n');
     this.write("src/cli/main.ts", COMMAND_LINE);
   }
@@ -107,17 +106,6 @@ export function ended(child: ChildProcess): Promise<Ended> {
     child.once("error", fail);
     child.once("close", (code, signal) => settle({ code, signal, ...output, ms: performance.now() - started }));
   });
-}
-
-/** Looks again and again until there is something, for at most 20 s. */
-export async function until<T>(look: () => T | undefined | false): Promise<T> {
-  const deadline = performance.now() + 20_000;
-  for (;;) {
-    const found = look();
-    if (found !== undefined && found !== false) return found;
-    if (performance.now() > deadline) throw new Error(`never came true: ${look}`);
-    await new Promise((settle) => setTimeout(settle, POLL_MS));
-  }
 }
 
 export function isAlive(pid: number): boolean {
