@@ -6,6 +6,9 @@ import { ControlConnection } from "./control-connection.js";
 import { Exchange } from "./exchange.js";
 import { Wire } from "./wire.js";
 
+/** A longer answer is refused. */
+const MAX_REPLY_BYTES = 64 * 1024 * 1024;
+
 /** How long the daemon may take, in milliseconds. */
 export const DEADLINES = {
   /** A tool's call; below the 120 s of a client's transport. */
@@ -35,6 +38,8 @@ export interface DaemonClientOptions {
   readonly socketPath: string;
   readonly log: BaseLogger;
   readonly deadlines?: Partial<Deadlines>;
+  /** Default: 64 MiB. */
+  readonly maxReplyBytes?: number;
   /** Called when a call's deadline passed: the daemon may hang. */
   readonly onDeadline?: (what: string) => void;
 }
@@ -164,6 +169,7 @@ export class DaemonClient {
       reads,
       deadlineMs,
       signal,
+      maxReplyBytes: this.#options.maxReplyBytes ?? MAX_REPLY_BYTES,
       onDeadline: () => {
         this.#options.log.warn({ call: what, deadlineMs }, "cua-driver missed a deadline");
         this.#options.onDeadline?.(what);
@@ -173,13 +179,17 @@ export class DaemonClient {
     return exchange;
   }
 
+  /** The connection opened ahead, if it stands; one that is still being made might fail, which is no call's business. */
   #takeWire(): Wire {
     const spare = this.#spare;
+    if (spare?.state !== "open") return new Wire(this.#options.socketPath);
     this.#spare = undefined;
-    return spare && !spare.closed ? spare : new Wire(this.#options.socketPath);
+    return spare;
   }
 
   #openSpare(): void {
-    this.#spare = new Wire(this.#options.socketPath, true);
+    if (this.#spare === undefined || this.#spare.state === "closed") {
+      this.#spare = new Wire(this.#options.socketPath, true);
+    }
   }
 }

@@ -2,8 +2,6 @@ import { AgentEnvError, type Applied, messageOf } from "../../src/errors.js";
 import { type DaemonReply, parseReply } from "./daemon-reply.js";
 import type { Wire, WireUser } from "./wire.js";
 
-/** A longer answer is refused. */
-export const MAX_REPLY_BYTES = 64 * 1024 * 1024;
 const NEWLINE = 0x0a;
 const LOOK_FIRST = "Look at what the desktop shows before you send it again.";
 
@@ -16,7 +14,8 @@ export interface ExchangeOptions {
   readonly reads: boolean;
   readonly deadlineMs: number;
   readonly signal?: AbortSignal | undefined;
-  readonly maxReplyBytes?: number;
+  /** A longer answer is refused. */
+  readonly maxReplyBytes: number;
   /** Called when the deadline passes without an answer. */
   readonly onDeadline?: (() => void) | undefined;
 }
@@ -83,7 +82,7 @@ export class Exchange implements WireUser {
   }
 
   data(chunk: Buffer): void {
-    const max = this.#options.maxReplyBytes ?? MAX_REPLY_BYTES;
+    const max = this.#options.maxReplyBytes;
     const at = chunk.indexOf(NEWLINE);
     this.#size += chunk.length;
     if (this.#size > max) this.#fail(this.#badReply(`it is longer than ${max} bytes`));

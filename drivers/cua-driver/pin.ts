@@ -110,10 +110,10 @@ export async function readPin(file = pinFile()): Promise<Pin> {
   return pin.data;
 }
 
-/** The text of `mcp.json`: two spaces a level, a list of names on one line, as the project's formatter leaves it. */
+/** The text of `mcp.json`: keys in the order of the schema, two spaces a level, a list of names on one line, as the project's formatter leaves it. */
 export function pinText(pin: Pin): string {
   const lists = /\[\n\s+("[^"\n]*"(?:,\n\s+"[^"\n]*")*)\n\s*\]/g;
-  const text = JSON.stringify(pin, null, 2).replace(lists, (whole, names: string) => {
+  const text = JSON.stringify(Pin.parse(pin), null, 2).replace(lists, (whole, names: string) => {
     const line = `[${names.replace(/,\n\s+/g, ", ")}]`;
     return line.length <= 90 ? line : whole;
   });

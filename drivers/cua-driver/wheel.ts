@@ -9,6 +9,8 @@ import { runProgram } from "./program.js";
 /** Where the executable lies in the wheel. */
 const EXECUTABLE_ENTRY = "cua_driver/bin/cua-driver";
 const DOWNLOAD_MS = 15 * 60_000;
+/** The PATH's own may be one that was built without pip where Debian's has it. */
+const PYTHONS = ["python3", "/usr/bin/python3"];
 
 export interface WheelRequest {
   readonly version: string;
@@ -16,6 +18,8 @@ export interface WheelRequest {
   readonly platforms: readonly string[];
   /** A folder of the caller's, for the wheel and scratch files. */
   readonly into: string;
+  /** Pythons to try, by name or path. */
+  readonly pythons?: readonly string[];
   readonly onProgress?: ((line: string) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
 }
@@ -27,7 +31,7 @@ export interface WheelRequest {
 export async function downloadWheel(request: WheelRequest): Promise<string> {
   const { version, platforms, into, signal } = request;
   const bar = process.stderr.isTTY === true;
-  const python = await pythonWithPip(into, signal);
+  const python = await pythonWithPip(request.pythons ?? PYTHONS, into, signal);
   request.onProgress?.(`Downloading cua-driver ${version} (about 35 MB)`);
   const run = await runProgram(
     python,
@@ -94,13 +98,15 @@ function openEntry(archive: yauzl.ZipFile, name: string): Promise<NodeJS.Readabl
 /**
  * A Python that has pip. Debian's own comes without it, but with python3-venv an environment that has it can be made.
  */
-async function pythonWithPip(scratch: string, signal: AbortSignal | undefined): Promise<string> {
+async function pythonWithPip(pythons: readonly string[], scratch: string, signal: AbortSignal | undefined) {
   const options = { signal, timeoutMs: 60_000 };
-  for (const python of ["python3", "/usr/bin/python3"]) {
+  for (const python of pythons) {
     if (await succeeds(python, ["-m", "pip", "--version"], options)) return python;
   }
   const environment = join(scratch, "python");
-  if (await succeeds("python3", ["-m", "venv", environment], options)) return join(environment, "bin/python");
+  for (const python of pythons) {
+    if (await succeeds(python, ["-m", "venv", environment], options)) return join(environment, "bin/python");
+  }
   throw new SetupError("cua-driver is downloaded with pip, and no Python here has it", {
     hint: "Install Debian's package python3-pip (apt-get install python3-pip), or install from a wheel file with --from FILE.whl.",
   });

@@ -38,8 +38,8 @@ export class Wire {
     socket.on("close", () => this.#close(undefined));
   }
 
-  get closed(): boolean {
-    return this.#state === "closed";
+  get state(): "connecting" | "open" | "closed" {
+    return this.#state;
   }
 
   /** Gives the connection to its user, once. Where it is open already, `opened` is called before this returns. */
