@@ -1,0 +1,263 @@
+import type { Application } from "../environment/application.js";
+import type { Caller } from "../environment/caller.js";
+import { addData, getData } from "../environment/decorators.js";
+import { Environment, type Readiness } from "../environment/environment.js";
+import type { ServedExtension } from "../environment/extension.js";
+import type { ServedTool } from "../environment/served-tool.js";
+import { messageOf } from "../errors.js";
+import type { Button, Display, ReadyCheck, ScreenPoint, ScrollDirection } from "../protocol/computer.js";
+import type { GetDataParams, Part } from "../protocol/data-plane.js";
+import { Computer } from "./computer.js";
+import { DataPlane } from "./data-plane.js";
+import { CALL_DEADLINE_MS } from "./deadline.js";
+import { Commands } from "./exec.js";
+import { computerExtensions } from "./extensions/list.js";
+import { checkFeatures } from "./features.js";
+import type { InputTurn } from "./input-queue.js";
+import type { SupportedKeys } from "./keys.js";
+import type { ComputerLog } from "./log.js";
+import { type Capture, type Delivered, type Delivery, type Groups, groupsOf, type PlannedInput } from "./operations.js";
+import type { SupportedPlatform } from "./platform.js";
+import type { ComputerSession, ServiceSpec } from "./session.js";
+import type { ComputerSettings } from "./settings.js";
+import { computerTools } from "./tools/list.js";
+
+/** What a driver is built with. */
+export interface DriverOptions {
+  readonly session: ComputerSession;
+  readonly settings: ComputerSettings;
+  readonly log: ComputerLog;
+  /** How long a call may take in all, in milliseconds; below what the transport waits. Default 110,000. */
+  readonly callDeadlineMs?: number;
+}
+
+/**
+ * The base of every computer. A subclass does the seven operations below, and may implement PointerGroup, KeyboardGroup and
+ * SetsDisplay; all of computer/v1 is made of them here. Points are screen pixels, keys W3C key values in W3C case, and every
+ * argument is checked before an operation is called.
+ *
+ * An operation refuses with an AgentEnvError, such as `unsupported`. Anything else that an input operation throws is answered
+ * as `delivery_failed`, applied unknown, and by a read as `internal`. Input operations run one at a time. An operation stops
+ * when its signal is aborted; one that can't must not settle before it is done, or say so with `delivery.outlast`.
+ */
+export abstract class ComputerDriver extends Environment {
+  protected readonly session: ComputerSession;
+  protected readonly log: ComputerLog;
+  readonly #computer: Computer;
+  readonly #commands: Commands;
+  readonly #data: DataPlane;
+  #application: Application | undefined;
+
+  /** Throws a SetupError for half a group. */
+  constructor({ session, settings, log, callDeadlineMs = CALL_DEADLINE_MS }: DriverOptions) {
+    super();
+    this.session = session;
+    this.log = log;
+    this.#computer = new Computer(this, groupsOf(this), { ...settings }, log, callDeadlineMs);
+    this.#commands = new Commands(session.user, () => this.settings, log);
+    this.#data = new DataPlane(session.user, () => this.settings.data_paths);
+  }
+
+  /** The display as it is now. */
+  abstract display(signal: AbortSignal): Promise<Display>;
+
+  /** The whole display, `round(width * scale)` by `round(height * scale)` pixels. */
+  abstract capture(signal: AbortSignal): Promise<Capture>;
+
+  /** Presses and releases `button` at `point` `count` times, with `modifiers` down. */
+  abstract click(
+    point: ScreenPoint,
+    button: Button,
+    count: number,
+    modifiers: readonly string[],
+    signal: AbortSignal,
+    delivery: Delivery,
+  ): Delivered;
+
+  /** Presses `button` at the first point, moves through the path in about `durationMs`, and releases at the last. */
+  abstract drag(
+    path: readonly ScreenPoint[],
+    button: Button,
+    durationMs: number,
+    modifiers: readonly string[],
+    signal: AbortSignal,
+    delivery: Delivery,
+  ): Delivered;
+
+  /** Moves the view of what is under `point` by `amount` wheel steps. */
+  abstract scroll(
+    point: ScreenPoint,
+    direction: ScrollDirection,
+    amount: number,
+    modifiers: readonly string[],
+    signal: AbortSignal,
+    delivery: Delivery,
+  ): Delivered;
+
+  /**
+   * Types `text` into what has the keyboard focus; `\n` is Enter and `\t` Tab. Text that can't be typed whole is refused
+   * before anything is typed; the clipboard stays as it is.
+   */
+  abstract typeText(text: string, signal: AbortSignal, delivery: Delivery): Delivered;
+
+  /** Presses the keys in order and releases them in reverse. */
+  abstract press(chord: readonly string[], signal: AbortSignal, delivery: Delivery): Delivered;
+
+  get buttons(): readonly Button[] {
+    return ["left"];
+  }
+
+  get maxClickCount(): number {
+    return 1;
+  }
+
+  /** `all` for every W3C key, or those that it can press, in W3C case. */
+  get keys(): SupportedKeys {
+    return "all";
+  }
+
+  /** In characters. */
+  get maxTextLength(): number {
+    return 10_000;
+  }
+
+  get maxWaitMs(): number {
+    return 60_000;
+  }
+
+  get maxDragPoints(): number {
+    return 2;
+  }
+
+  get maxDurationMs(): number {
+    return 10_000;
+  }
+
+  get maxKeyRepeat(): number {
+    return 100;
+  }
+
+  get maxScrollAmount(): number {
+    return 100;
+  }
+
+  /** What `computer-display`'s `set` takes; with `setDisplay` only. */
+  get displayModes(): readonly (readonly [width: number, height: number])[] {
+    return [];
+  }
+
+  get layouts(): readonly string[] {
+    return ["us"];
+  }
+
+  /** The platforms that the driver is made for. */
+  get supports(): readonly SupportedPlatform[] {
+    return [];
+  }
+
+  /** About how long an input takes; one that takes longer than 100 s is refused before anything is sent. */
+  estimateMs(input: PlannedInput): number {
+    const { tap_hold_ms, type_delay_ms } = this.settings;
+    switch (input.kind) {
+      case "drag":
+        return input.durationMs;
+      case "hold":
+        return input.holdMs;
+      case "type":
+        return this.groups.keyboard === undefined ? 0 : input.characters * (tap_hold_ms + type_delay_ms);
+      case "press":
+        return this.groups.keyboard === undefined ? 0 : input.repeat * tap_hold_ms;
+      default:
+        return 0;
+    }
+  }
+
+  /**
+   * Called once, before the services are started: to check that what the driver needs is there. Throws a SetupError that says
+   * what to do.
+   */
+  async prepare(): Promise<void> {}
+
+  /** Long-running programs that the desktop starts for the driver, in this order. */
+  services(): ServiceSpec[] {
+    return [];
+  }
+
+  /** Checks of the driver's own, run with those of the display and the capture; they send no input. */
+  async readyChecks(_signal: AbortSignal): Promise<ReadyCheck[]> {
+    return [];
+  }
+
+  /** The folder of a skill that comes with the driver. */
+  bundledSkill(): string | undefined | Promise<string | undefined> {
+    return undefined;
+  }
+
+  /** The settings as they are now; the framework's extensions change some of them. */
+  get settings(): Readonly<ComputerSettings> {
+    return this.#computer.settings;
+  }
+
+  /** What the driver has beside the seven operations. */
+  get groups(): Groups {
+    return this.#computer.groups;
+  }
+
+  /**
+   * Runs `run` in a turn of the input queue, for forwarded tools that use the shared pointer or keyboard. Throws `input_busy`,
+   * `limit_exceeded`, or `timeout` for a wait that was given up, each with nothing sent.
+   */
+  inputTurn<T>(caller: Caller, signal: AbortSignal, run: (turn: InputTurn) => Promise<T>): Promise<T> {
+    const waitMs = Math.min(this.settings.queue_wait_s * 1000, this.#computer.callDeadlineMs);
+    return this.#computer.queue.turn(caller, signal, waitMs, run);
+  }
+
+  /** Counts one input of `caller` as delivered, for forwarded tools that change something without taking a turn. */
+  inputDelivered(caller: Caller): void {
+    this.#computer.queue.count(caller);
+  }
+
+  override mounted(application: Application): void {
+    this.#application = application;
+  }
+
+  override tools(): ServedTool[] {
+    checkFeatures(this, this.#computer.settings);
+    return computerTools(this.#computer);
+  }
+
+  override extensions(): ServedExtension[] {
+    return computerExtensions(this.#computer, this.#commands, () => this.#application);
+  }
+
+  @addData
+  async addComputerData(parts: Part[]): Promise<void> {
+    await this.#data.add(parts);
+  }
+
+  @getData
+  async getComputerData(params: GetDataParams): Promise<Part[]> {
+    return await this.#data.get(params);
+  }
+
+  /** Ready once every check has passed; from then on, while the display answers. */
+  override async readiness(): Promise<Readiness> {
+    const { ready } = this.#computer;
+    if (ready.passed) {
+      try {
+        await this.#computer.display(new AbortController().signal);
+        return { ready: true, reasons: [] };
+      } catch (thrown) {
+        return { ready: false, reasons: [`display: ${messageOf(thrown)}`] };
+      }
+    }
+    const failed = (await ready.together()).filter((check) => !check.ok);
+    return { ready: failed.length === 0, reasons: failed.map((check) => `${check.name}: ${check.detail}`) };
+  }
+
+  /** Kills the commands that run, releases what is held down. Idempotent. A driver's own `close` calls it first. */
+  override async close(): Promise<void> {
+    await this.#computer.close();
+    await this.#commands.close();
+  }
+}

@@ -1,0 +1,119 @@
+import type { Caller } from "../environment/caller.js";
+import type { InputQueue } from "./input-queue.js";
+import type { ComputerLog } from "./log.js";
+
+/** How often a release that fails is tried, and how long apart. */
+const TRIES = 5;
+const TRY_AGAIN_MS = 1_000;
+
+interface Holding<Item> {
+  items: Item[];
+  timer: NodeJS.Timeout | undefined;
+  /** Takes back what `onEnd` was given. */
+  forgetCaller(): void;
+}
+
+/**
+ * What callers hold down: keys, or buttons. Each caller's are released when the caller ends, and after a while where there is
+ * a longest time; waiting for the input queue as long as it takes. What another caller still holds stays down.
+ */
+export class Held<Item extends string> {
+  readonly #holding = new Map<Caller, Holding<Item>>();
+
+  constructor(
+    private readonly what: string,
+    private readonly queue: InputQueue,
+    private readonly log: ComputerLog,
+    /** Releases items in order. */
+    private readonly release: (items: readonly Item[]) => Promise<unknown>,
+    /** The longest that something is held, in milliseconds; asked whenever something is pressed. */
+    private readonly maxMs: (() => number) | undefined,
+    private readonly tryAgainMs = TRY_AGAIN_MS,
+  ) {}
+
+  /** What the caller holds, in the order in which it was pressed. */
+  of(caller: Caller): readonly Item[] {
+    return this.#holding.get(caller)?.items ?? [];
+  }
+
+  /** What others hold and the caller doesn't. */
+  ofOthers(caller: Caller): Item[] {
+    if (this.#holding.size === 0) return [];
+    const own = new Set(this.of(caller));
+    const others = new Set([...this.#holding].flatMap(([each, { items }]) => (each === caller ? [] : items)));
+    return [...others].filter((item) => !own.has(item));
+  }
+
+  /** Those of `items` that no other caller holds. */
+  releasable(caller: Caller, items: readonly Item[]): Item[] {
+    const others = new Set([...this.#holding].flatMap(([each, holding]) => (each === caller ? [] : holding.items)));
+    return items.filter((item) => !others.has(item));
+  }
+
+  /** The caller has pressed `items` and keeps them down. */
+  add(caller: Caller, items: readonly Item[]): void {
+    const holding: Holding<Item> = this.#holding.get(caller) ?? { items: [], timer: undefined, forgetCaller: () => {} };
+    if (!this.#holding.has(caller)) {
+      this.#holding.set(caller, holding);
+      holding.forgetCaller = caller.onEnd(() => this.#release(caller, () => this.of(caller)));
+    }
+    holding.items.push(...items.filter((item) => !holding.items.includes(item)));
+    if (this.maxMs === undefined) return;
+    clearTimeout(holding.timer);
+    holding.timer = setTimeout(() => {
+      const due = new Set(holding.items);
+      void this.#release(caller, () => this.of(caller).filter((item) => due.has(item)));
+    }, this.maxMs());
+    holding.timer.unref();
+  }
+
+  /** `items` are up again, whoever held them before. */
+  remove(items: readonly Item[]): void {
+    for (const [caller, holding] of this.#holding) {
+      holding.items = holding.items.filter((item) => !items.includes(item));
+      if (holding.items.length === 0) this.#forget(caller, holding);
+    }
+  }
+
+  /** The caller has let go of `items`; they are up unless another caller holds them. */
+  removeOwn(caller: Caller, items: readonly Item[]): void {
+    const holding = this.#holding.get(caller);
+    if (holding === undefined) return;
+    holding.items = holding.items.filter((item) => !items.includes(item));
+    if (holding.items.length === 0) this.#forget(caller, holding);
+  }
+
+  #forget(caller: Caller, holding: Holding<Item>): void {
+    clearTimeout(holding.timer);
+    holding.forgetCaller();
+    this.#holding.delete(caller);
+  }
+
+  /** Releases what `which` names once the queue is free, the last pressed first. Never throws. */
+  async #release(caller: Caller, which: () => readonly Item[]): Promise<void> {
+    for (let tried = 1; which().length > 0; tried += 1) {
+      try {
+        await this.queue.ownTurn(async () => {
+          const items = [...which()].reverse();
+          const up = this.releasable(caller, items);
+          if (up.length > 0) await this.release(up);
+          this.removeOwn(caller, items);
+        });
+      } catch (thrown) {
+        const details = { err: thrown, held: this.what, tried };
+        if (tried >= TRIES) {
+          this.log.error(details, `a held ${this.what} could not be released`);
+          this.removeOwn(caller, which());
+          return;
+        }
+        this.log.warn(details, `a held ${this.what} could not be released yet`);
+        await new Promise((resolve) => setTimeout(resolve, this.tryAgainMs).unref());
+      }
+    }
+  }
+
+  /** Releases all that anyone holds. Never throws. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#holding.keys()].map((caller) => this.#release(caller, () => this.of(caller))));
+  }
+}

@@ -1,0 +1,138 @@
+import sharp, { type Sharp } from "sharp";
+import { AgentEnvError } from "../errors.js";
+import type { Capture } from "./operations.js";
+import type { Box } from "./spaces.js";
+
+/** The JPEG quality of a screenshot that names none. */
+const JPEG_QUALITY = 85;
+/** The fastest setting whose files stay small on screens. */
+const PNG = { compressionLevel: 2, adaptiveFiltering: false } as const;
+
+// Every picture is decoded once or never, so a cache of decoded ones would only hold memory.
+sharp.cache(false);
+
+type Raw = Exclude<Capture, { png: Buffer }>;
+
+export interface Size {
+  readonly width: number;
+  readonly height: number;
+}
+
+/** The pixels of a frame. They are kept as a PNG, encoded at most once, and decoded only for a crop or a JPEG. */
+export class Picture {
+  #rgb: Buffer | undefined;
+  #png: Promise<Buffer> | undefined;
+  #jpeg: { quality: number; data: Promise<Buffer> } | undefined;
+
+  private constructor(
+    readonly width: number,
+    readonly height: number,
+    pixels: { png: Buffer } | { rgb: Buffer },
+  ) {
+    if ("png" in pixels) this.#png = Promise.resolve(pixels.png);
+    else this.#rgb = pixels.rgb;
+  }
+
+  /** Throws a TypeError for a capture that is no picture. */
+  static of(capture: Capture): Picture {
+    if ("png" in capture) {
+      const { width, height } = pngSize(capture.png);
+      return new Picture(width, height, capture);
+    }
+    return new Picture(capture.width, capture.height, { rgb: rgbOf(capture) });
+  }
+
+  png(): Promise<Buffer> {
+    this.#png ??= this.#encode();
+    return this.#png;
+  }
+
+  /** A JPEG of the picture, from what there is at hand; the last one made is kept until `forgetJpeg`. */
+  async jpeg(quality: number = JPEG_QUALITY): Promise<Buffer> {
+    if (this.#jpeg?.quality !== quality) {
+      this.#jpeg = {
+        quality,
+        data: this.#decoded().then((pixels) => pixels.removeAlpha().jpeg({ quality }).toBuffer()),
+      };
+    }
+    const jpeg = await this.#jpeg.data;
+    // The raw pixels are ten times as large as the PNG: they are let go of as soon as there is one.
+    if (this.#rgb !== undefined) this.png().catch(() => {});
+    return jpeg;
+  }
+
+  forgetJpeg(): void {
+    this.#jpeg = undefined;
+  }
+
+  /** A part of the picture, its pixels as they are. */
+  async crop(box: Box): Promise<Picture> {
+    const pixels = await this.#decoded();
+    const png = await pixels
+      .extract({ left: box.left, top: box.top, width: box.width, height: box.height })
+      .png(PNG)
+      .toBuffer();
+    return new Picture(box.width, box.height, { png });
+  }
+
+  async #encode(): Promise<Buffer> {
+    const pixels = await this.#decoded();
+    const png = await pixels.png(PNG).toBuffer();
+    this.#rgb = undefined;
+    return png;
+  }
+
+  async #decoded(): Promise<Sharp> {
+    if (this.#rgb === undefined) return sharp(await this.png(), { limitInputPixels: false });
+    return sharp(this.#rgb, { raw: { width: this.width, height: this.height, channels: 3 } });
+  }
+}
+
+const PNG_SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
+
+/** A PNG's size, read off its header chunk (IHDR) alone. */
+function pngSize(png: Buffer): Size {
+  const isPng =
+    png.length >= 24 && png.subarray(0, 8).equals(PNG_SIGNATURE) && png.toString("latin1", 12, 16) === "IHDR";
+  if (!isPng) throw new TypeError("the capture is no PNG");
+  return { width: png.readUInt32BE(16), height: png.readUInt32BE(20) };
+}
+
+/** A capture's pixels as sharp takes them, three bytes each; a fourth byte is no alpha and is dropped. */
+function rgbOf({ raw, layout, width, height }: Raw): Buffer {
+  const step = layout === "RGB" ? 3 : 4;
+  if (raw.length !== width * height * step) {
+    throw new TypeError(`the capture has ${raw.length} bytes, not those of ${width}x${height} pixels in ${layout}`);
+  }
+  if (layout === "RGB") return raw;
+  const rgb = Buffer.allocUnsafeSlow(width * height * 3);
+  const [red, blue] = layout === "BGRX" ? [2, 0] : [0, 2];
+  for (let from = 0, to = 0; from < raw.length; from += 4, to += 3) {
+    rgb[to] = raw[from + red] as number;
+    rgb[to + 1] = raw[from + 1] as number;
+    rgb[to + 2] = raw[from + blue] as number;
+  }
+  return rgb;
+}
+
+/** The picture of a capture, the same one for the same capture. */
+export class PictureCache {
+  readonly #pictures = new WeakMap<Capture, Picture>();
+
+  /** Throws `internal` for a capture that is no picture. */
+  of(capture: Capture): Picture {
+    let picture = this.#pictures.get(capture);
+    if (picture === undefined) {
+      try {
+        picture = Picture.of(capture);
+      } catch (thrown) {
+        throw new AgentEnvError("internal", thrown instanceof Error ? thrown.message : String(thrown), {
+          applied: "no",
+          cause: thrown,
+        });
+      }
+      this.#pictures.set(capture, picture);
+    }
+    return picture;
+  }
+}
