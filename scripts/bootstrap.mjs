@@ -2,7 +2,7 @@
  * Sets this clone up: `node scripts/bootstrap.mjs LEVEL [-- ARGUMENTS OF up]`. Needs nothing but Node 18, says on standard
  * error what takes long, and is silent and quick when there is nothing to do. `run.sh` calls it before every command.
  */
-import { existsSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { buildStep } from "./bootstrap/build.mjs";
 import { endOnSignals } from "./bootstrap/command.mjs";
 import { dependenciesStep } from "./bootstrap/dependencies.mjs";
@@ -11,7 +11,7 @@ import { envChoice } from "./bootstrap/env-choice.mjs";
 import { takeLock } from "./bootstrap/lock.mjs";
 import { nodeStep } from "./bootstrap/node.mjs";
 import { packagesStep } from "./bootstrap/packages.mjs";
-import { logFile } from "./bootstrap/places.mjs";
+import { logFile, root } from "./bootstrap/places.mjs";
 import { Problem, Stopped } from "./bootstrap/problem.mjs";
 import { red, StepLine, say } from "./bootstrap/progress.mjs";
 import { sessionUserStep } from "./bootstrap/session-user.mjs";
@@ -81,14 +81,19 @@ function explain(error) {
     say(error.message);
     return;
   }
-  if (!(error instanceof Problem)) {
-    say(red(`The set-up failed: ${error.message}`));
-    return;
-  }
-  for (const text of error.tail) say(`  ${text}`);
+  const { tail = [], advice = adviceFor(error) } = error;
+  for (const text of tail) say(`  ${text}`);
   say(red(`The set-up failed: ${error.message}`));
-  if (error.advice) say(error.advice);
-  if (error.tail.length > 0 && existsSync(logFile)) say(`All of its output: ${logFile}`);
+  if (advice) say(advice);
+  if (tail.length > 0) say(`All of its output: ${logFile}`);
+}
+
+function adviceFor({ code }) {
+  if (code === "ENOSPC") return "Make room on the disk, then run the same command again.";
+  if (["EACCES", "EPERM", "EROFS"].includes(code)) {
+    return `Run it as the user that owns ${root}, or give this user the right to write there.`;
+  }
+  return undefined;
 }
 
 try {

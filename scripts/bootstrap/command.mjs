@@ -19,6 +19,7 @@ let stopping;
  * that was killed. `onLine` gets each line of output, `onStatus` each line that the program writes to descriptor 4.
  */
 export async function run(file, args, { advice, cwd = root, env = process.env, lock, onLine, onStatus, show } = {}) {
+  if (stopping) throw new Stopped(stopping);
   const line = [file, ...args].join(" ");
   appendFileSync(logFile, `\n$ ${line}\n`);
   const child = spawn(file, args, {
