@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
@@ -63,6 +64,8 @@ async function readSkillPack(executable: string, home: string, env: NodeJS.Proce
   });
   if (run.code !== 0) throw new SetupError(`cua-driver mcp-config failed:\n${run.stderr}`);
   const folder = join(home, ".cua-driver/skills/cua-driver");
+  // Versions before 0.37.0 lay none down.
+  if (!existsSync(folder)) return [];
   const files = (await readdir(folder, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile());
   const paths = files.map((entry) => relative(folder, join(entry.parentPath, entry.name))).sort();
   return Promise.all(paths.map(async (path) => ({ path, text: await readFile(join(folder, path), "utf8") })));

@@ -124,7 +124,7 @@ async function succeeds(file: string, args: string[], options: { signal: AbortSi
 
 export function isDiskError(thrown: unknown): thrown is NodeJS.ErrnoException {
   const code = (thrown as NodeJS.ErrnoException | undefined)?.code;
-  return code !== undefined && ["EACCES", "EPERM", "EROFS", "ENOSPC", "EDQUOT"].includes(code);
+  return code !== undefined && ["EACCES", "EDQUOT", "EEXIST", "ENOSPC", "ENOTDIR", "EPERM", "EROFS"].includes(code);
 }
 
 function lastLines(text: string): string {
