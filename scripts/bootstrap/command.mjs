@@ -6,7 +6,6 @@ import { Problem, Stopped } from "./problem.mjs";
 const TAIL_LINES = 15;
 /** How long a program gets to end after a signal was passed on to it; dpkg needs to finish the package it is at. */
 const GRACE_MS = 30_000;
-
 /** How long output may still arrive after a program's end. */
 const DRAIN_MS = 500;
 
@@ -77,6 +76,7 @@ export function endOnSignals() {
 }
 
 function signalGroup(child, signal) {
+  if (child.pid === undefined) return;
   try {
     process.kill(-child.pid, signal);
   } catch (error) {

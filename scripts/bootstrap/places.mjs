@@ -14,7 +14,7 @@ export const isRoot = process.getuid?.() === 0;
 
 /** Where drivers are installed, as the command line finds it too. */
 export function dataFolder() {
-  if (process.env.AGENTENV_DATA) return resolve(personsFolder(), process.env.AGENTENV_DATA);
+  if (process.env.AGENTENV_DATA) return process.env.AGENTENV_DATA;
   if (isRoot) return "/var/lib/agentenv";
   return join(process.env.XDG_DATA_HOME || join(homedir(), ".local/share"), "agentenv");
 }
