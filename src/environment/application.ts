@@ -10,14 +10,17 @@ import {
 } from "../protocol/card.js";
 import { type CallToolResult, type JsonObject, ToolAccessRequest, type ToolResult } from "../protocol/tool.js";
 import { type Collected, cardParams, collect } from "./collect.js";
-import type { ToolContext } from "./context.js";
-import type { Environment } from "./environment.js";
+import { type CallContext, speaking, type ToolContext } from "./context.js";
+import { attach, type Environment } from "./environment.js";
 import { type ExtensionMethod, extensionMethod, type ServedExtension } from "./extension.js";
+import { Resources } from "./resource.js";
 import type { ServedTool } from "./served-tool.js";
 import { NO_ROLE, ToolAccess } from "./tool-access.js";
 
-/** What a call brings; the application adds the tool's name and a call id. */
-export type CallContext = Omit<ToolContext, "tool" | "arguments" | "callId">;
+export type { CallContext } from "./context.js";
+
+/** What may have changed for clients: what a list answers, or the content of a resource. */
+export type ApplicationChange = { kind: "tools" | "resources" | "prompts" } | { kind: "updated"; uri: string };
 
 /** Where the application says what went wrong inside, since callers get a code and no stack. */
 export interface ApplicationLog {
@@ -30,7 +33,8 @@ export interface ApplicationLog {
  */
 export class Application {
   readonly #tools = new Map<string, ServedTool>();
-  readonly #listeners = new Set<() => void>();
+  readonly #listeners = new Set<(change: ApplicationChange) => void>();
+  readonly resources: Resources;
   readonly #lists = new Map<string, string>();
   #listsVersion = -1;
   #card: string | undefined;
@@ -43,6 +47,7 @@ export class Application {
     private readonly log: ApplicationLog,
   ) {
     for (const tool of collected.tools) this.#tools.set(tool.definition.name, tool);
+    this.resources = new Resources(collected.resources, collected.templates);
   }
 
   /** Collects and checks all that `environment` serves. Throws a SetupError for what can't be served. */
@@ -57,6 +62,7 @@ export class Application {
       [...collected.extensions, ...toolAccessExtensions(access, () => application.#toolsChanged())],
       log,
     );
+    attach(environment, application);
     environment.mounted(application);
     return application;
   }
@@ -69,8 +75,8 @@ export class Application {
     return this.collected.instructions;
   }
 
-  get resources(): Collected["resources"] {
-    return this.collected.resources;
+  get prompts(): Collected["prompts"] {
+    return this.collected.prompts;
   }
 
   get data(): Collected["data"] {
@@ -81,8 +87,8 @@ export class Application {
     return [...this.#tools.values()];
   }
 
-  /** Runs `listener` whenever what `tools/list` answers may have changed. Returns a function that takes it back. */
-  onToolsChanged(listener: () => void): () => void {
+  /** Runs `listener` at every change that clients are told. Returns a function that takes it back. */
+  onChange(listener: (change: ApplicationChange) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
@@ -90,7 +96,12 @@ export class Application {
   #toolsChanged(): void {
     this.#lists.clear();
     this.#card = undefined;
-    for (const listener of this.#listeners) listener();
+    this.tell({ kind: "tools" });
+  }
+
+  /** Tells the clients of a change. */
+  tell(change: ApplicationChange): void {
+    for (const listener of this.#listeners) listener(change);
   }
 
   /** Changes how a served tool is described, on the card and in `tools/list` alike. */
@@ -164,7 +175,18 @@ export class Application {
    */
   async callTool(name: string, args: JsonObject, call: CallContext): Promise<ToolResult | undefined> {
     const tool = this.#tools.get(name);
-    const context: ToolContext = { ...call, tool: name, arguments: args, callId: randomUUID() };
+    const { caller, role, signal, progress, client } = call;
+    const context: ToolContext = {
+      caller,
+      role,
+      signal,
+      progress,
+      client,
+      tool: name,
+      arguments: args,
+      callId: randomUUID(),
+      ...speaking(call, this.environment.logs),
+    };
     try {
       if (tool === undefined) return await this.environment.onUnknownTool(context);
       if (this.access.isDisabled(call.role, name)) {

@@ -1,14 +1,24 @@
-import { z } from "zod";
 import { SetupError } from "../errors.js";
 import type { DataOperation } from "../protocol/card.js";
 import type { GetDataParams, Part } from "../protocol/data-plane.js";
 import type { ToolContext } from "./context.js";
-import { defineTool, jsonSchemaOf } from "./define-tool.js";
+import {
+  decoratedExtensions,
+  decoratedPrompts,
+  decoratedResources,
+  decoratedSkill,
+  type Methods,
+} from "./decorated.js";
+import { defineTool } from "./define-tool.js";
 import type { Environment } from "./environment.js";
 import type { ExtensionMethod, ServedExtension } from "./extension.js";
 import { metadataOf } from "./metadata.js";
-import type { ResourceContent, ServedResource } from "./resource.js";
+import type { ServedPrompt } from "./prompt.js";
+import type { ServedResource, ServedTemplate } from "./resource.js";
+import { jsonSchemaOf } from "./schema.js";
 import type { ServedTool } from "./served-tool.js";
+import { skillExtension } from "./skill.js";
+import { UriTemplate } from "./uri-template.js";
 
 /** The data plane's handlers, those that the environment serves. */
 export interface DataHandlers {
@@ -23,34 +33,45 @@ export interface Collected {
   tools: ServedTool[];
   extensions: ServedExtension[];
   resources: ServedResource[];
+  templates: ServedTemplate[];
+  prompts: ServedPrompt[];
   data: DataHandlers;
   instructions: string | undefined;
 }
-
-type Methods = Record<string, (...args: unknown[]) => unknown>;
 
 /** Reads an environment's class and hooks. A name served twice is a SetupError that names both. */
 export async function collect(environment: Environment): Promise<Collected> {
   const name = process.env.ENVIRONMENT_NAME || environment.environmentName;
   const tools = await collectTools(environment, name);
-  const extensions = environment.servedExtensions([...decoratedExtensions(environment), ...environment.extensions()]);
-  const resources = [...decoratedResources(environment), ...environment.resources()];
   const metadata = metadataOf(environment.constructor);
   const methods = environment as unknown as Methods;
   const decorated = metadata.instructions === undefined ? undefined : methods[metadata.instructions]?.call(environment);
+  const skill = (await decoratedSkill(environment)) ?? (await environment.skill());
+  const extensions = environment.servedExtensions([
+    ...decoratedExtensions(environment),
+    ...(skill === undefined ? [] : [skillExtension(skill)]),
+    ...environment.extensions(),
+  ]);
+  const own = decoratedResources(environment);
+  const resources = [...own.fixed, ...environment.resources()];
+  const templates = [...own.templates, ...environment.resourceTemplates()];
+  const prompts = [...decoratedPrompts(environment), ...environment.prompts()];
   refuseTwice(
     "extension",
     extensions.map((each) => [each.uri, "an extension"]),
   );
   refuseTwice(
-    "resource",
-    resources.map((each) => [each.definition.uri, "a resource"]),
+    "prompt",
+    prompts.map((each) => [each.definition.name, "a prompt"]),
   );
+  refuseOverlaps(resources, templates);
   return {
     name,
     tools,
     extensions,
     resources,
+    templates,
+    prompts,
     data: dataHandlers(environment),
     instructions: (decorated as string | undefined) ?? environment.instructions(),
   };
@@ -73,6 +94,26 @@ async function collectTools(environment: Environment, name: string): Promise<Ser
   return environment.servedTools([...own, ...forwarded]);
 }
 
+/** One URI has one resource, whether it is claimed as it is or by a template. */
+function refuseOverlaps(resources: readonly ServedResource[], templates: readonly ServedTemplate[]): void {
+  refuseTwice(
+    "resource",
+    resources.map((each) => [each.definition.uri, `the resource ${each.definition.name}`]),
+  );
+  const parsed = templates.map(({ definition }) => ({ definition, template: new UriTemplate(definition.uriTemplate) }));
+  for (const [index, { definition, template }] of parsed.entries()) {
+    const other =
+      resources.find((each) => template.match(each.definition.uri) !== undefined)?.definition ??
+      parsed.slice(index + 1).find((each) => template.overlaps(each.template))?.definition;
+    if (other === undefined) continue;
+    const claim = "uri" in other ? other.uri : other.uriTemplate;
+    throw new SetupError(
+      `some URI is claimed twice: by ${definition.uriTemplate} (${definition.name}) and by ${String(claim)} (${other.name})`,
+      { hint: "give one of them another form" },
+    );
+  }
+}
+
 function refuseTwice(what: string, named: [name: string, origin: string][]): void {
   const seen = new Map<string, string>();
   for (const [name, origin] of named) {
@@ -84,38 +125,6 @@ function refuseTwice(what: string, named: [name: string, origin: string][]): voi
     }
     seen.set(name, origin);
   }
-}
-
-function decoratedExtensions(environment: Environment): ServedExtension[] {
-  const methods = environment as unknown as Methods;
-  const byUri = new Map<string, { description: string; methods: ExtensionMethod[] }>();
-  for (const [method, options] of metadataOf(environment.constructor).extensions) {
-    const entry = byUri.get(options.uri) ?? { description: "", methods: [] };
-    entry.description ||= options.description ?? "";
-    entry.methods.push({
-      name: options.op ?? method,
-      ...(options.op === undefined ? {} : { op: options.op }),
-      method: options.method ?? "POST",
-      request: options.request ?? z.strictObject({}),
-      handle: (params: unknown, context) => methods[method]?.call(environment, params, context),
-    } as ExtensionMethod);
-    byUri.set(options.uri, entry);
-  }
-  return [...byUri].map(([uri, entry]) => ({ uri, ...entry, params: () => environment.extensionParams(uri) }));
-}
-
-function decoratedResources(environment: Environment): ServedResource[] {
-  const methods = environment as unknown as Methods;
-  return [...metadataOf(environment.constructor).resources].map(([method, { uri, ...options }]) => ({
-    definition: { uri, name: options.name ?? method, ...options },
-    read: async (): Promise<ResourceContent> => {
-      const content = await methods[method]?.call(environment);
-      const mimeType = options.mimeType === undefined ? {} : { mimeType: options.mimeType };
-      return Buffer.isBuffer(content)
-        ? { uri, ...mimeType, blob: content.toString("base64") }
-        : { uri, ...mimeType, text: String(content) };
-    },
-  }));
 }
 
 function dataHandlers(environment: Environment): DataHandlers {

@@ -3,10 +3,16 @@ import type { DataOperation } from "../protocol/card.js";
 import type { GetDataParams, Part } from "../protocol/data-plane.js";
 import type { ToolContext } from "./context.js";
 import type { HandlerResult, ToolSpec } from "./define-tool.js";
-import { declare, type ExtensionOptions, type ResourceOptions, withEntry } from "./metadata.js";
+import { declare, type ExtensionOptions, type PromptOptions, type ResourceOptions, withEntry } from "./metadata.js";
+import type { PromptAnswer } from "./prompt.js";
+import type { ResourceContent, ResourceContext } from "./resource.js";
+import type { SkillAnswer } from "./skill.js";
 
 /** `@tool`'s options; the name is the method's unless it says another. */
 export type ToolOptions<I extends z.ZodObject, O extends z.ZodType> = Omit<ToolSpec<I, O>, "name"> & { name?: string };
+
+/** What a resource's method may return. */
+export type ResourceAnswer = string | Uint8Array | Partial<ResourceContent> | Partial<ResourceContent>[];
 
 type Method<This, Args extends unknown[], R> = (this: This, ...args: Args) => R;
 
@@ -35,13 +41,42 @@ export function extension(uri: string, options: ExtensionOptions = {}) {
 }
 
 /**
- * Serves a method as an MCP resource: `uri` is a fixed one. The method returns the text, or bytes as a Buffer.
+ * Serves a method as an MCP resource. A fixed `uri` is one resource, whose method is called with a ResourceContext; a
+ * template such as `orders://{order_id}` is many, whose method is called with the parts of the URI and the context. The
+ * method returns text, bytes, or a whole `contents` entry or several.
  */
 export function resource(uri: string, options: ResourceOptions = {}) {
-  return <This>(_method: Method<This, [], unknown>, context: ClassMethodDecoratorContext<This>): void => {
+  return <This>(
+    // biome-ignore lint/suspicious/noExplicitAny: a fixed resource's method and a template's take different arguments
+    _method: Method<This, any, ResourceAnswer | Promise<ResourceAnswer>>,
+    context: ClassMethodDecoratorContext<This>,
+  ): void => {
     const method = methodName(context, "@resource");
     declare(context.metadata, (now) => ({ resources: withEntry(now.resources, method, { ...options, uri }) }));
   };
+}
+
+/** Serves a method as an MCP prompt. It is called with the arguments and a ResourceContext. */
+export function prompt<A extends z.ZodObject = z.ZodObject>(options: PromptOptions & { arguments?: A } = {}) {
+  return <This>(
+    _method: Method<This, [args: z.output<A>, context: ResourceContext], PromptAnswer | Promise<PromptAnswer>>,
+    context: ClassMethodDecoratorContext<This>,
+  ): void => {
+    const method = methodName(context, "@prompt");
+    declare(context.metadata, (now) => ({ prompts: withEntry(now.prompts, method, options) }));
+  };
+}
+
+/**
+ * Serves the skill that a method returns: its name, its SKILL.md, and its other files by their path. Read once, when the
+ * environment is built.
+ */
+export function agentSkill<This>(
+  _method: Method<This, [], SkillAnswer | Promise<SkillAnswer>>,
+  context: ClassMethodDecoratorContext<This>,
+): void {
+  const method = methodName(context, "@agentSkill");
+  declare(context.metadata, () => ({ skill: method }));
 }
 
 /** The method whose text `initialize` carries as the server's instructions; read once, when the environment is built. */

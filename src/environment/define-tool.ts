@@ -1,4 +1,4 @@
-import { z } from "zod";
+import type { z } from "zod";
 import { AgentEnvError, messageOf } from "../errors.js";
 import { RawJson } from "../protocol/raw-json.js";
 import {
@@ -11,6 +11,7 @@ import {
   type ToolResult,
 } from "../protocol/tool.js";
 import type { ToolContext } from "./context.js";
+import { describeIssues, jsonSchemaOf } from "./schema.js";
 import type { ServedTool } from "./served-tool.js";
 
 /** What a tool says of itself; `input` and `output` are what is listed and what is checked. */
@@ -83,26 +84,6 @@ class OwnTool implements ServedTool {
     }
     return result;
   }
-}
-
-/** A zod schema as JSON Schema 2020-12, as it goes into a card or a tool's listing. */
-export function jsonSchemaOf(schema: z.ZodType, io: "input" | "output"): JsonObject {
-  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, target: "draft-2020-12", unrepresentable: "any" });
-  return rest as JsonObject;
-}
-
-/** Each issue as `path: what was expected`, in one line. */
-export function describeIssues(error: z.ZodError): string {
-  return error.issues
-    .slice(0, 8)
-    .map((issue) => (issue.path.length > 0 ? `${pathOf(issue.path)}: ${issue.message}` : issue.message))
-    .join("; ");
-}
-
-function pathOf(path: readonly PropertyKey[]): string {
-  return path
-    .map((part, index) => (typeof part === "number" ? `[${part}]` : `${index > 0 ? "." : ""}${String(part)}`))
-    .join("");
 }
 
 function toResult(answer: unknown, structured: boolean): ToolResult {

@@ -3,13 +3,27 @@ import type { JsonObject, ToolResult } from "../protocol/tool.js";
 import type { Application } from "./application.js";
 import type { ToolContext } from "./context.js";
 import type { ServedExtension } from "./extension.js";
-import type { ServedResource } from "./resource.js";
+import type { ServedPrompt } from "./prompt.js";
+import type { ServedResource, ServedTemplate } from "./resource.js";
 import type { ForwardedTool, ServedTool } from "./served-tool.js";
+import type { ServedSkill } from "./skill.js";
 
 /** Why an environment isn't ready, or that it is. */
 export interface Readiness {
   ready: boolean;
   reasons: string[];
+}
+
+/** By environment, the applications that are built from it. */
+const applications = new WeakMap<Environment, Set<Application>>();
+
+function applicationsOf(environment: Environment): Set<Application> {
+  return applications.get(environment) ?? new Set();
+}
+
+/** Ties an application to its environment, so that what the environment tells reaches the clients. */
+export function attach(environment: Environment, application: Application): void {
+  applications.set(environment, applicationsOf(environment).add(application));
 }
 
 /**
@@ -57,6 +71,26 @@ export abstract class Environment {
     return [];
   }
 
+  /** Resource templates as values, beside the decorated methods. */
+  resourceTemplates(): ServedTemplate[] {
+    return [];
+  }
+
+  /** Prompts as values, beside the decorated methods. */
+  prompts(): ServedPrompt[] {
+    return [];
+  }
+
+  /** The skill that `skill/v1` serves, for an environment without an `@agentSkill` method. */
+  skill(): ServedSkill | undefined | Promise<ServedSkill | undefined> {
+    return undefined;
+  }
+
+  /** Whether tools log to their clients with `context.log()`: what serves MCP's logging. */
+  get logs(): boolean {
+    return false;
+  }
+
   /** The text that `initialize` carries. */
   instructions(): string | undefined {
     return undefined;
@@ -91,6 +125,21 @@ export abstract class Environment {
   /** What `/readyz` answers. */
   async readiness(): Promise<Readiness> {
     return { ready: true, reasons: [] };
+  }
+
+  /** Changes how a served tool is described, on the card and in `tools/list` alike, and tells the clients. */
+  updateTool(name: string, change: { description: string }): void {
+    for (const application of applicationsOf(this)) application.updateTool(name, change);
+  }
+
+  /** Tells the clients that subscribed to a resource that its content has changed. */
+  resourceUpdated(uri: string): void {
+    for (const application of applicationsOf(this)) application.tell({ kind: "updated", uri });
+  }
+
+  /** Tells the clients that other resources are listed than before. */
+  resourcesChanged(): void {
+    for (const application of applicationsOf(this)) application.tell({ kind: "resources" });
   }
 
   /** Lets go of what the environment holds. Idempotent. */

@@ -1,6 +1,8 @@
 import type { z } from "zod";
 import type { DataOperation } from "../protocol/card.js";
+import type { JsonObject } from "../protocol/tool.js";
 import type { ToolSpec } from "./define-tool.js";
+import type { Completer, ResourceContext, ResourceDefinition } from "./resource.js";
 
 // Node 22 and 24 have no Symbol.metadata; a decorator's context.metadata is only made where it exists when the class is
 // evaluated. This module is the one that every decorator imports.
@@ -12,6 +14,7 @@ export interface ClassMetadata {
   readonly extensions: ReadonlyMap<string, ExtensionOptions & { uri: string }>;
   readonly operations: ReadonlyMap<DataOperation, string>;
   readonly resources: ReadonlyMap<string, ResourceOptions & { uri: string }>;
+  readonly prompts: ReadonlyMap<string, PromptOptions>;
   readonly instructions: string | undefined;
   readonly skill: string | undefined;
 }
@@ -30,6 +33,31 @@ export interface ResourceOptions {
   title?: string;
   description?: string;
   mimeType?: string;
+  /** Lets clients subscribe to changes, which `resourceUpdated(uri)` tells them. */
+  subscribe?: boolean;
+  /**
+   * For a template: the resources that there are, as a function called with the environment as `this`, or the name of a
+   * method. Then only they are served; any other URI is not found.
+   */
+  listed?: string | ((this: never, context: ResourceContext) => Listed | Promise<Listed>);
+  /** For a template: what to propose for each of its parts. */
+  complete?: Record<string, string | Completer>;
+  meta?: JsonObject;
+}
+
+/** The resources of a template: each its URI, or with more than that. */
+export type Listed = readonly (string | (Partial<ResourceDefinition> & { uri: string }))[];
+
+export interface PromptOptions {
+  /** Default: the method's name. */
+  name?: string;
+  title?: string;
+  description?: string;
+  /** The arguments: a zod object of strings. Optional ones needn't be given. */
+  arguments?: z.ZodObject;
+  /** What to propose for each argument: a function, or the name of a method. */
+  complete?: Record<string, string | Completer>;
+  meta?: JsonObject;
 }
 
 const EMPTY: ClassMetadata = {
@@ -37,6 +65,7 @@ const EMPTY: ClassMetadata = {
   extensions: new Map(),
   operations: new Map(),
   resources: new Map(),
+  prompts: new Map(),
   instructions: undefined,
   skill: undefined,
 };

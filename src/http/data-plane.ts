@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import type { DataHandlers } from "../environment/collect.js";
-import { describeIssues } from "../environment/define-tool.js";
+import { describeIssues } from "../environment/schema.js";
 import { messageOf } from "../errors.js";
 import { DATA_OPERATIONS, type DataOperation } from "../protocol/card.js";
 import { AddDataParams, GetDataParams, ResetDataParams } from "../protocol/data-plane.js";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { describeIssues } from "../environment/define-tool.js";
+import { describeIssues } from "../environment/schema.js";
 import type { ExtensionContext, ExtensionMethod } from "../environment/extension.js";
 import { AgentEnvError, messageOf } from "../errors.js";
 

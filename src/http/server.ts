@@ -1,4 +1,3 @@
-import type { AddressInfo } from "node:net";
 import fastify, {
   type FastifyBaseLogger,
   type FastifyInstance,
@@ -9,7 +8,7 @@ import fastify, {
 import { type Application, endpointOf } from "../environment/application.js";
 import { claimOf } from "../environment/caller.js";
 import type { ExtensionMethod } from "../environment/extension.js";
-import { AgentEnvError, SetupError } from "../errors.js";
+import { AgentEnvError } from "../errors.js";
 import type { McpEndpoint } from "../mcp/endpoint.js";
 import { CARD_PATH, DATA_PLANE_PATH, MCP_PATH } from "../protocol/card.js";
 import { callDataPlane } from "./data-plane.js";
@@ -145,27 +144,4 @@ function asError(error: unknown, request: FastifyRequest): AgentEnvError {
 function sendError(reply: FastifyReply, error: AgentEnvError): FastifyReply {
   const { status, body } = errorAnswer(error);
   return reply.code(status).type("application/json").send(body);
-}
-
-/** Listens and answers the port, which `port` 0 leaves to the system. A port that can't be had is a SetupError. */
-export async function listen(app: FastifyInstance, host: string, port: number): Promise<number> {
-  try {
-    await app.listen({ host, port });
-  } catch (thrown) {
-    const { code } = thrown as NodeJS.ErrnoException;
-    if (code === "EADDRINUSE") {
-      throw new SetupError(`port ${port} of ${host} is taken by another program`, {
-        hint: "stop that program, or choose another port with --port N (0 takes any free one)",
-        cause: thrown,
-      });
-    }
-    if (code === "EACCES" || code === "EADDRNOTAVAIL") {
-      throw new SetupError(`can't listen on ${host}:${port} (${code})`, {
-        hint: "choose an address of this machine with --host, and a port above 1023 with --port",
-        cause: thrown,
-      });
-    }
-    throw thrown;
-  }
-  return (app.server.address() as AddressInfo).port;
 }

@@ -4,6 +4,12 @@ import { SetupError } from "../errors.js";
 /** What a bearer of a token may reach: `agent` MCP alone, `framework` everything. */
 export type TokenScope = "agent" | "framework";
 
+/** A token as one process hands it to another. */
+export interface TokenHash {
+  readonly scope: TokenScope;
+  readonly sha256: string;
+}
+
 /**
  * The bearer tokens that the server takes. Only their hashes are kept: agents' programs run as the same user, and a token
  * must not be readable where they could read it.
@@ -13,6 +19,15 @@ export class Tokens {
 
   private constructor(entries: { scope: TokenScope; hash: Buffer }[]) {
     this.#hashes = entries;
+  }
+
+  /** The same tokens from what `toJSON` gave: their hashes, never the tokens. */
+  static fromJSON(entries: readonly TokenHash[]): Tokens {
+    return new Tokens(entries.map(({ scope, sha256 }) => ({ scope, hash: Buffer.from(sha256, "hex") })));
+  }
+
+  toJSON(): TokenHash[] {
+    return this.#hashes.map(({ scope, hash }) => ({ scope, sha256: hash.toString("hex") }));
   }
 
   /** Reads `scope:token` lines. Blank lines and lines that begin with # are passed over. */

@@ -1,11 +1,10 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Server } from "@modelcontextprotocol/sdk/server/index.js";
 import { isInitializeRequest, SUPPORTED_PROTOCOL_VERSIONS } from "@modelcontextprotocol/sdk/types.js";
 import type { Application } from "../environment/application.js";
 import { Callers } from "./callers.js";
-import { createSessionServer } from "./session-server.js";
-import { answer, SessionTransport } from "./session-transport.js";
+import { answer } from "./http-answer.js";
+import { McpSession } from "./session.js";
 import {
   BodyError,
   errorBody,
@@ -25,16 +24,10 @@ export interface McpOptions {
   maxInFlight?: number;
 }
 
-interface Session {
-  readonly server: Server;
-  readonly transport: SessionTransport;
-  lastUsed: number;
-}
-
 /** The `/mcp` endpoint: streamable HTTP, one server and one transport a session. */
 export class McpEndpoint {
   readonly callers = new Callers();
-  readonly #sessions = new Map<string, Session>();
+  readonly #sessions = new Map<string, McpSession>();
   readonly #ends = new Set<Promise<void>>();
   readonly #idleMs: number;
   readonly #maxSessions: number;
@@ -51,7 +44,9 @@ export class McpEndpoint {
     this.#maxSessions = options.maxSessions ?? 2_000;
     this.#maxInFlight = options.maxInFlight ?? 256;
     this.#sweep = setInterval(() => this.#closeIdle(), Math.max(50, Math.min(this.#idleMs / 4, 10_000))).unref();
-    this.#forgetListener = application.onToolsChanged(() => this.#tellToolsChanged());
+    this.#forgetListener = application.onChange((change) => {
+      for (const session of this.#sessions.values()) session.tell(change);
+    });
   }
 
   get sessionCount(): number {
@@ -119,18 +114,8 @@ export class McpEndpoint {
       return;
     }
     const id = randomUUID();
-    const server = createSessionServer(this.application, this.callers, id);
-    const session: Session = {
-      server,
-      transport: new SessionTransport(id, () => {
-        session.lastUsed = performance.now();
-      }),
-      lastUsed: performance.now(),
-    };
-    server.onclose = () => this.#forget(id);
+    const session = new McpSession(this.application, this.callers, id, () => this.#forget(id));
     this.#sessions.set(id, session);
-    // The transport starts in the same turn: connect() has nothing to wait for before it takes messages.
-    void server.connect(session.transport);
     session.transport.receive(request, response, incoming);
   }
 
@@ -139,17 +124,21 @@ export class McpEndpoint {
       answer(response, 406, errorBody(REFUSED, "Not Acceptable: accept text/event-stream"));
       return;
     }
-    this.#find(request, response)?.transport.openStream(response);
+    const lastEventId = request.headers["last-event-id"];
+    this.#find(request, response)?.transport.openStream(
+      response,
+      lastEventId === undefined ? undefined : String(lastEventId),
+    );
   }
 
   #delete(request: IncomingMessage, response: ServerResponse): void {
     const session = this.#find(request, response);
     if (session === undefined) return;
-    void session.server.close().then(() => answer(response, 200, ""));
+    void session.close().then(() => answer(response, 200, ""));
   }
 
   /** The session that a request names; where there is none, the refusal is sent. */
-  #find(request: IncomingMessage, response: ServerResponse): Session | undefined {
+  #find(request: IncomingMessage, response: ServerResponse): McpSession | undefined {
     const id = request.headers["mcp-session-id"];
     if (typeof id !== "string" || id === "") {
       answer(
@@ -187,12 +176,8 @@ export class McpEndpoint {
   #closeIdle(): void {
     const limit = performance.now() - this.#idleMs;
     for (const session of this.#sessions.values()) {
-      if (session.lastUsed < limit && !session.transport.busy) void session.server.close();
+      if (session.lastUsed < limit && !session.transport.busy) void session.close();
     }
-  }
-
-  #tellToolsChanged(): void {
-    for (const { server } of this.#sessions.values()) server.sendToolListChanged().catch(() => {});
   }
 
   /** Ends every session and lets go of what hangs on its callers. Idempotent. */
@@ -200,7 +185,7 @@ export class McpEndpoint {
     this.#closed = true;
     clearInterval(this.#sweep);
     this.#forgetListener();
-    await Promise.all([...this.#sessions.values()].map(({ server }) => server.close()));
+    await Promise.all([...this.#sessions.values()].map((session) => session.close()));
     await Promise.all(this.#ends);
   }
 

@@ -1,18 +1,45 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Transport, TransportSendOptions } from "@modelcontextprotocol/sdk/shared/transport.js";
 import type { JSONRPCMessage, MessageExtraInfo, RequestId } from "@modelcontextprotocol/sdk/types.js";
-import { errorBody, event, INVALID_REQUEST, type Incoming, REFUSED, serialize } from "./wire.js";
+import { AgentEnvError } from "../errors.js";
+import { EventStream } from "./event-stream.js";
+import { Exchange } from "./exchange.js";
+import { answer } from "./http-answer.js";
+import { errorBody, INVALID_REQUEST, type Incoming, REFUSED, serialize } from "./wire.js";
 
-/** How often an open event stream says that it lives, so that nothing between the two ends closes it. */
-const KEEP_ALIVE_MS = 15_000;
-/** A client that reads its event stream slower than this much is written to it is disconnected. */
-const MAX_UNREAD_BYTES = 64 << 20;
+/** From this revision on a client knows event ids and the empty first event. */
+const RESUMABLE_SINCE = "2025-11-25";
+/** What is kept of one call's events, and of those that belong to no call, for a client that comes back. */
+const CALL_KEPT_BYTES = 1 << 20;
+const UNASKED_KEPT_BYTES = 32 << 10;
+/** How many calls' streams whose client went away are kept. */
+const MAX_STREAMS = 64;
+/** How many questions to the client may be open. */
+const MAX_QUESTIONS = 256;
+/** The stream of what the server says unasked. */
+const UNASKED = "0";
+
+/** A client's answer to what it was asked, as it wrote it. */
+export interface ClientAnswer {
+  readonly message: { readonly result?: unknown; readonly error?: unknown };
+  readonly text: string;
+}
+
+interface Question {
+  resolve(answer: ClientAnswer): void;
+  reject(reason: unknown): void;
+}
+
+/** What a request brings along to its handler, beside its params. */
+export interface RequestSource {
+  readonly headers: IncomingMessage["headers"];
+  /** The message as the client wrote it. */
+  readonly text: string;
+}
 
 /**
- * One MCP session over streamable HTTP. A request is answered with plain JSON when its answer is the first thing to say,
- * and as an event stream when a notification or a request to the client comes before it; both are the specification's
- * (2025-11-25, "Sending messages to the server"), and plain JSON is what keeps a call short. Results that are JSON text
- * already (RawJson) are sent as they are, which is why the transport is ours.
+ * One MCP session over streamable HTTP. Results that are JSON text already are sent as they are, and questions to the
+ * client are asked and answered as text, which is why the transport is ours.
  */
 export class SessionTransport implements Transport {
   onclose?: () => void;
@@ -20,7 +47,13 @@ export class SessionTransport implements Transport {
   onmessage?: <T extends JSONRPCMessage>(message: T, extra?: MessageExtraInfo) => void;
 
   readonly #exchanges = new Map<RequestId, Exchange>();
-  #stream: ServerResponse | undefined;
+  /** Calls' event streams that a client may come back to. */
+  readonly #streams = new Map<string, EventStream>();
+  readonly #questions = new Map<string, Question>();
+  #unasked: EventStream | undefined;
+  #streamCount = 0;
+  #questionCount = 0;
+  #resumable = false;
   #closed = false;
 
   constructor(
@@ -31,7 +64,7 @@ export class SessionTransport implements Transport {
 
   /** Whether a request is being answered or an event stream is open. */
   get busy(): boolean {
-    return this.#exchanges.size > 0 || this.#stream !== undefined;
+    return this.#exchanges.size > 0 || this.#unasked?.open === true;
   }
 
   get inFlight(): number {
@@ -42,7 +75,8 @@ export class SessionTransport implements Transport {
 
   /** Takes the messages of one POST; the answer to its requests goes to `response`, whenever it comes. */
   receive(request: IncomingMessage, response: ServerResponse, incoming: Incoming): void {
-    const ids = incoming.messages.flatMap((each) => ("method" in each && "id" in each ? [each.id] : []));
+    const messages = incoming.messages.map(withoutZero);
+    const ids = messages.flatMap((each) => ("method" in each && "id" in each ? [each.id] : []));
     if (ids.some((id) => this.#exchanges.has(id)) || new Set(ids).size < ids.length) {
       answer(
         response,
@@ -51,28 +85,52 @@ export class SessionTransport implements Transport {
       );
       return;
     }
-    const exchange = ids.length > 0 ? new Exchange(response, ids, incoming.batch, this.sessionId) : undefined;
-    if (exchange !== undefined) for (const id of ids) this.#exchanges.set(id, exchange);
-    const extra: MessageExtraInfo = { requestInfo: { headers: request.headers } };
-    for (const each of incoming.messages) {
-      this.onmessage?.(each, extra);
-      if ("method" in each && each.method === "notifications/cancelled") this.#cancelled(each);
+    if (ids.length > 0) {
+      const exchange = new Exchange(response, ids, incoming.batch, this.sessionId, () => this.#newStream());
+      for (const id of ids) this.#exchanges.set(id, exchange);
     }
-    if (exchange === undefined) answer(response, 202, "");
+    for (const [index, message] of messages.entries()) {
+      const text = incoming.texts[index] ?? "";
+      if (!("method" in message)) {
+        this.#answered(message, text);
+        continue;
+      }
+      const source: RequestSource = { headers: request.headers, text };
+      this.onmessage?.(message, { requestInfo: source });
+      if (message.method === "notifications/cancelled") this.#cancelled(message);
+    }
+    if (ids.length === 0) answer(response, 202, "");
   }
 
-  /** Opens the stream for what the server says unasked. One a session. */
-  openStream(response: ServerResponse): void {
-    if (this.#stream !== undefined) {
+  /** Opens the stream for what the server says unasked, one a session; or goes on with a stream that broke off. */
+  openStream(response: ServerResponse, lastEventId: string | undefined): void {
+    const [, name = UNASKED, last] = /^(\d+)-(\d+)$/.exec(lastEventId ?? "") ?? [];
+    const broken = this.#streams.get(name);
+    if (broken !== undefined) {
+      broken.attach(response, Number(last));
+      return;
+    }
+    if (this.#unasked?.open) {
       answer(response, 409, errorBody(REFUSED, "Conflict: this session has an event stream already"));
       return;
     }
-    this.#stream = response;
-    startStream(response, this.sessionId);
-    response.once("close", () => {
-      if (this.#stream === response) this.#stream = undefined;
-      this.used();
+    this.#unasked ??= new EventStream(UNASKED, this.sessionId, this.#resumable, UNASKED_KEPT_BYTES);
+    this.#unasked.attach(response, name === UNASKED && last !== undefined ? Number(last) : undefined);
+    response.once("close", () => this.used());
+  }
+
+  #newStream(): EventStream {
+    this.#streamCount += 1;
+    const name = String(this.#streamCount);
+    const stream = new EventStream(name, this.sessionId, this.#resumable, CALL_KEPT_BYTES, () => {
+      this.#streams.delete(name);
     });
+    if (this.#resumable) {
+      this.#streams.set(name, stream);
+      const [oldest] = this.#streams.keys();
+      if (this.#streams.size > MAX_STREAMS && oldest !== undefined) this.#streams.delete(oldest);
+    }
+    return stream;
   }
 
   async send(message: JSONRPCMessage, options?: TransportSendOptions): Promise<void> {
@@ -80,17 +138,67 @@ export class SessionTransport implements Transport {
       const id = message.id;
       const exchange = id === undefined ? undefined : this.#exchanges.get(id);
       if (exchange === undefined || id === undefined) return;
+      const version = (message as { result?: { protocolVersion?: unknown } }).result?.protocolVersion;
+      if (typeof version === "string") this.#resumable = version >= RESUMABLE_SINCE;
       this.#exchanges.delete(id);
-      exchange.respond(id, serialize(message));
+      exchange.respond(id, serialize(id === ZERO ? { ...message, id: 0 } : message));
       this.used();
       return;
     }
-    const related = options?.relatedRequestId;
-    const exchange = related === undefined ? undefined : this.#exchanges.get(related);
-    if (exchange !== undefined) exchange.say(serialize(message));
-    else if (this.#stream !== undefined) write(this.#stream, event(serialize(message)));
     // What nobody listens to can't be delivered; only a request has someone waiting for it.
-    else if ("id" in message) throw new Error("the client has no event stream open to be asked on");
+    if (!this.say(serialize(message), options?.relatedRequestId) && "id" in message) throw nobodyListens();
+  }
+
+  /** Says something: on the stream of the request that it belongs to, else on that for what is said unasked. */
+  say(text: string, related?: RequestId): boolean {
+    const exchange = related === undefined ? undefined : this.#exchanges.get(related);
+    if (exchange !== undefined) exchange.say(text);
+    else if (this.#unasked !== undefined) this.#unasked.push(text);
+    return exchange !== undefined || this.#unasked?.open === true;
+  }
+
+  /**
+   * Asks the client and answers what it says. `params` is JSON text. Throws `delivery_failed` when the client can't be asked
+   * or its session ends, `limit_exceeded`, and the signal's reason.
+   */
+  async ask(
+    method: string,
+    params: string,
+    related: RequestId | undefined,
+    signal: AbortSignal,
+  ): Promise<ClientAnswer> {
+    signal.throwIfAborted();
+    if (this.#questions.size >= MAX_QUESTIONS) {
+      throw new AgentEnvError("limit_exceeded", `${MAX_QUESTIONS} questions to this client are open already`);
+    }
+    this.#questionCount += 1;
+    const id = `agentenv-${this.#questionCount}`;
+    const question = `{"jsonrpc":"2.0","id":"${id}","method":${JSON.stringify(method)},"params":${params}}`;
+    const { promise, resolve, reject } = Promise.withResolvers<ClientAnswer>();
+    const cancel = () => {
+      reject(signal.reason);
+      const cancelled = { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: id } };
+      this.say(JSON.stringify(cancelled), related);
+    };
+    this.#questions.set(id, { resolve, reject });
+    signal.addEventListener("abort", cancel, { once: true });
+    try {
+      if (this.#closed || !this.say(question, related)) throw nobodyListens();
+      return await promise;
+    } finally {
+      signal.removeEventListener("abort", cancel);
+      this.#questions.delete(id);
+    }
+  }
+
+  #answered(message: JSONRPCMessage, text: string): void {
+    const id = (message as { id?: RequestId }).id;
+    if (typeof id === "string") this.#questions.get(id)?.resolve({ message: message as object, text });
+  }
+
+  /** Lets the client's connection go while a request of it goes on; a client that can't come back keeps it. */
+  release(id: RequestId, retryMs: number): void {
+    if (this.#resumable) this.#exchanges.get(id)?.release(retryMs);
   }
 
   /** The protocol layer answers a cancelled request no more; its HTTP exchange has to end all the same. */
@@ -108,93 +216,26 @@ export class SessionTransport implements Transport {
     const open = new Set(this.#exchanges.values());
     this.#exchanges.clear();
     for (const exchange of open) exchange.end();
-    this.#stream?.end();
-    this.#stream = undefined;
+    for (const stream of this.#streams.values()) stream.close();
+    this.#streams.clear();
+    this.#unasked?.close();
+    for (const { reject } of this.#questions.values()) {
+      reject(new AgentEnvError("delivery_failed", "the client's session ended before it answered"));
+    }
     this.onclose?.();
   }
 }
 
-/** The answering of one POST. */
-class Exchange {
-  readonly #waiting: Set<RequestId>;
-  readonly #ready: string[] = [];
-  #streaming = false;
-
-  constructor(
-    private readonly response: ServerResponse,
-    ids: RequestId[],
-    private readonly batch: boolean,
-    private readonly sessionId: string,
-  ) {
-    this.#waiting = new Set(ids);
-  }
-
-  respond(id: RequestId, text: string): void {
-    this.#waiting.delete(id);
-    if (this.#streaming) write(this.response, event(text));
-    else this.#ready.push(text);
-    if (this.#waiting.size === 0) this.end();
-  }
-
-  /** Says something before the answer: from here on it is an event stream. */
-  say(text: string): void {
-    if (!this.#streaming) {
-      this.#streaming = true;
-      startStream(this.response, this.sessionId);
-      for (const ready of this.#ready.splice(0)) write(this.response, event(ready));
-    }
-    write(this.response, event(text));
-  }
-
-  abandon(id: RequestId): void {
-    this.#waiting.delete(id);
-    if (this.#waiting.size === 0) this.end();
-  }
-
-  end(): void {
-    if (this.response.writableEnded) return;
-    if (this.#streaming) {
-      this.response.end();
-    } else if (this.#ready.length === 0) {
-      // Every request was cancelled: an event stream without an event is the answer that says nothing.
-      startStream(this.response, this.sessionId);
-      this.response.end();
-    } else {
-      const text = this.batch ? `[${this.#ready.join(",")}]` : (this.#ready[0] as string);
-      answer(this.response, 200, text, this.sessionId);
-    }
-  }
+function nobodyListens(): AgentEnvError {
+  return new AgentEnvError("delivery_failed", "the client has no event stream open to be asked on", { applied: "no" });
 }
 
-/** Answers with a JSON body, or with none where it is empty. */
-export function answer(response: ServerResponse, status: number, body: string, sessionId?: string): void {
-  if (response.headersSent || response.destroyed) return;
-  const session = sessionId === undefined ? {} : { "mcp-session-id": sessionId };
-  if (body === "") {
-    response.writeHead(status, { ...session, "content-length": 0 }).end();
-    return;
-  }
-  const bytes = Buffer.from(body, "utf8");
-  response
-    .writeHead(status, { "content-type": "application/json", "content-length": bytes.length, ...session })
-    .end(bytes);
-}
+/** The protocol layer takes the id 0 for none when a request is cancelled, so it sees another that no client sends. */
+const ZERO = "agentenv\u00000";
 
-function startStream(response: ServerResponse, sessionId: string): void {
-  if (response.destroyed || response.headersSent) return;
-  response.writeHead(200, {
-    "content-type": "text/event-stream",
-    "cache-control": "no-cache, no-transform",
-    "x-accel-buffering": "no",
-    "mcp-session-id": sessionId,
-  });
-  response.flushHeaders();
-  const keepAlive = setInterval(() => write(response, ": alive\n\n"), KEEP_ALIVE_MS).unref();
-  response.once("close", () => clearInterval(keepAlive));
-}
-
-function write(response: ServerResponse, text: string): void {
-  if (response.destroyed || response.writableEnded) return;
-  response.write(text);
-  if (response.writableLength > MAX_UNREAD_BYTES) response.destroy();
+function withoutZero(message: JSONRPCMessage): JSONRPCMessage {
+  if (!("method" in message)) return message;
+  if ("id" in message) return message.id === 0 ? { ...message, id: ZERO } : message;
+  if (message.method !== "notifications/cancelled" || message.params?.requestId !== 0) return message;
+  return { ...message, params: { ...message.params, requestId: ZERO } };
 }

@@ -4,6 +4,7 @@ import {
   type JSONRPCMessage,
   type RequestId,
 } from "@modelcontextprotocol/sdk/types.js";
+import { elementsOf } from "../protocol/json-text.js";
 import { RawJson } from "../protocol/raw-json.js";
 
 /** JSON-RPC's and MCP's error codes that the HTTP side answers by itself. */
@@ -24,6 +25,8 @@ export function errorBody(code: number, message: string, data?: object): string 
 
 export interface Incoming {
   messages: JSONRPCMessage[];
+  /** The text of each message, as the client wrote it. */
+  texts: string[];
   batch: boolean;
 }
 
@@ -44,17 +47,19 @@ const MAX_BATCH = 100;
  * without an answer, which would leave the client waiting.
  */
 export function readMessages(body: Buffer): Incoming {
+  const text = body.toString("utf8");
   let parsed: unknown;
   try {
-    parsed = JSON.parse(body.toString("utf8"));
+    parsed = JSON.parse(text);
   } catch {
     throw new BodyError(PARSE_ERROR, "Parse error: the body is not JSON");
   }
-  if (!Array.isArray(parsed)) return { messages: [message(parsed)], batch: false };
+  if (!Array.isArray(parsed)) return { messages: [message(parsed)], texts: [text], batch: false };
   if (parsed.length === 0 || parsed.length > MAX_BATCH) {
     throw new BodyError(INVALID_REQUEST, `Invalid Request: a batch holds 1 to ${MAX_BATCH} messages`);
   }
-  return { messages: parsed.map(message), batch: true };
+  const texts = elementsOf(text)?.map(({ start, end }) => text.slice(start, end)) ?? [];
+  return { messages: parsed.map(message), texts, batch: true };
 }
 
 function message(value: unknown): JSONRPCMessage {
@@ -86,12 +91,21 @@ function isId(id: unknown): id is RequestId {
   return typeof id === "string" || Number.isInteger(id);
 }
 
-/** A message as JSON text; a result that is JSON text already goes in as it is. */
+/** What a request handler answers in the place of a result: a JSON-RPC error as another server wrote it. */
+export class RawError {
+  constructor(
+    /** One JSON-RPC error object, known to be valid. */
+    readonly text: string,
+  ) {}
+}
+
+/** A message as JSON text; a result or an error that is JSON text already goes in as it is. */
 export function serialize(message: JSONRPCMessage): string {
-  const result = (message as { result?: unknown }).result;
-  if (!(result instanceof RawJson)) return JSON.stringify(message);
+  const { result, id } = message as { result?: unknown; id: RequestId };
   // The keys in the order in which JSON.stringify writes the protocol layer's own answers.
-  return `{"result":${result.text},"jsonrpc":"2.0","id":${JSON.stringify((message as { id: RequestId }).id)}}`;
+  if (result instanceof RawJson) return `{"result":${result.text},"jsonrpc":"2.0","id":${JSON.stringify(id)}}`;
+  if (result instanceof RawError) return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"error":${result.text}}`;
+  return JSON.stringify(message);
 }
 
 /** One server-sent event. JSON text has no raw line break, unless another server's text was written over several lines. */

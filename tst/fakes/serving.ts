@@ -3,7 +3,8 @@ import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/
 import { pino } from "pino";
 import { Application } from "../../src/environment/application.js";
 import type { Environment } from "../../src/environment/environment.js";
-import { buildHttp, type HttpOptions, listen } from "../../src/http/server.js";
+import { listen } from "../../src/http/listen.js";
+import { buildHttp, type HttpOptions } from "../../src/http/server.js";
 import { McpEndpoint, type McpOptions } from "../../src/mcp/endpoint.js";
 
 export interface Serving extends AsyncDisposable {
@@ -11,7 +12,7 @@ export interface Serving extends AsyncDisposable {
   readonly application: Application;
   readonly mcp: McpEndpoint;
   /** A connected client of the official SDK; closed with the server. */
-  client(headers?: Record<string, string>): Promise<Client>;
+  client(headers?: Record<string, string>, capabilities?: object): Promise<Client>;
 }
 
 /** Serves an environment on a free port, as `agentenv up` does. */
@@ -29,8 +30,8 @@ export async function serve(
     url,
     application,
     mcp,
-    async client(headers = {}) {
-      const client = new Client({ name: "test", version: "1" });
+    async client(headers = {}, capabilities = {}) {
+      const client = new Client({ name: "test", version: "1" }, { capabilities });
       const transport = new StreamableHTTPClientTransport(new URL(`${url}/mcp`), { requestInit: { headers } });
       await client.connect(transport as Parameters<Client["connect"]>[0]);
       clients.push(client);

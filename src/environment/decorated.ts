@@ -1,0 +1,151 @@
+import { z } from "zod";
+import { AgentEnvError } from "../errors.js";
+import type { PromptArgument } from "../protocol/prompt.js";
+import type { Environment } from "./environment.js";
+import type { ExtensionMethod, ServedExtension } from "./extension.js";
+import { type Listed, metadataOf, type PromptOptions, type ResourceOptions } from "./metadata.js";
+import { type PromptAnswer, type ServedPrompt, toPromptResult } from "./prompt.js";
+import {
+  type Completer,
+  isTemplate,
+  type ResourceContent,
+  type ResourceContext,
+  type ResourceDefinition,
+  type ServedResource,
+  type ServedTemplate,
+} from "./resource.js";
+import { describeIssues } from "./schema.js";
+import { type ServedSkill, type SkillAnswer, toSkill } from "./skill.js";
+
+/** An environment by its methods' names. */
+export type Methods = Record<string, (...args: unknown[]) => unknown>;
+
+/** The extensions of an environment's `@extension` methods. */
+export function decoratedExtensions(environment: Environment): ServedExtension[] {
+  const methods = environment as unknown as Methods;
+  const byUri = new Map<string, { description: string; methods: ExtensionMethod[] }>();
+  for (const [method, options] of metadataOf(environment.constructor).extensions) {
+    const entry = byUri.get(options.uri) ?? { description: "", methods: [] };
+    entry.description ||= options.description ?? "";
+    entry.methods.push({
+      name: options.op ?? method,
+      ...(options.op === undefined ? {} : { op: options.op }),
+      method: options.method ?? "POST",
+      request: options.request ?? z.strictObject({}),
+      handle: (params: unknown, context) => methods[method]?.call(environment, params, context),
+    } as ExtensionMethod);
+    byUri.set(options.uri, entry);
+  }
+  return [...byUri].map(([uri, entry]) => ({ uri, ...entry, params: () => environment.extensionParams(uri) }));
+}
+
+/** The resources of an environment's `@resource` methods. */
+export function decoratedResources(environment: Environment): { fixed: ServedResource[]; templates: ServedTemplate[] } {
+  const methods = environment as unknown as Methods;
+  const fixed: ServedResource[] = [];
+  const templates: ServedTemplate[] = [];
+  for (const [method, options] of metadataOf(environment.constructor).resources) {
+    const { uri, subscribe = false, listed, complete } = options;
+    const shown = { name: options.name ?? method, ...shownOptions(options) };
+    const contents = async (at: string, ...args: unknown[]) =>
+      toContents(await methods[method]?.call(environment, ...args), at, options.mimeType);
+    if (!isTemplate(uri)) {
+      fixed.push({ definition: { uri, ...shown }, subscribe, read: (context) => contents(uri, context) });
+      continue;
+    }
+    templates.push({
+      definition: { uriTemplate: uri, ...shown },
+      subscribe,
+      read: (at, parts, context) => contents(at, parts, context),
+      ...(listed === undefined ? {} : { listed: (context) => list(environment, listed, shown, context) }),
+      ...(complete === undefined ? {} : { complete: completers(environment, complete) }),
+    });
+  }
+  return { fixed, templates };
+}
+
+function shownOptions({ title, description, mimeType, meta }: ResourceOptions) {
+  return {
+    ...(title === undefined ? {} : { title }),
+    ...(description === undefined ? {} : { description }),
+    ...(mimeType === undefined ? {} : { mimeType }),
+    ...(meta === undefined ? {} : { _meta: meta }),
+  };
+}
+
+async function list(
+  environment: Environment,
+  listed: NonNullable<ResourceOptions["listed"]>,
+  shown: Omit<ResourceDefinition, "uri">,
+  context: ResourceContext,
+): Promise<ResourceDefinition[]> {
+  const listing = typeof listed === "string" ? (environment as unknown as Methods)[listed] : listed;
+  const found = (await listing?.call(environment as never, context)) as Listed;
+  return found.map((each) =>
+    typeof each === "string" ? { ...shown, uri: each, name: each } : { ...shown, ...each, name: each.name ?? each.uri },
+  );
+}
+
+function toContents(content: unknown, uri: string, mimeType: string | undefined): ResourceContent[] {
+  const kind = mimeType === undefined ? {} : { mimeType };
+  if (content instanceof Uint8Array) {
+    return [{ uri, ...kind, blob: Buffer.from(content.buffer, content.byteOffset, content.length).toString("base64") }];
+  }
+  if (Array.isArray(content)) return content.map((each) => ({ uri, ...kind, ...each }));
+  if (typeof content === "object" && content !== null) return [{ uri, ...kind, ...content }];
+  return [{ uri, ...kind, text: String(content) }];
+}
+
+/** The prompts of an environment's `@prompt` methods. */
+export function decoratedPrompts(environment: Environment): ServedPrompt[] {
+  const methods = environment as unknown as Methods;
+  return [...metadataOf(environment.constructor).prompts].map(([method, options]) => {
+    const name = options.name ?? method;
+    return {
+      definition: { name, ...shownOptions(options as ResourceOptions), ...promptArguments(options) },
+      async get(args, context) {
+        const parsed = (options.arguments ?? z.object({})).safeParse(args);
+        if (!parsed.success) throw new AgentEnvError("invalid_argument", `${name}: ${describeIssues(parsed.error)}`);
+        return toPromptResult((await methods[method]?.call(environment, parsed.data, context)) as PromptAnswer);
+      },
+      ...(options.complete === undefined ? {} : { complete: completers(environment, options.complete) }),
+    };
+  });
+}
+
+function promptArguments(options: PromptOptions): { arguments?: PromptArgument[] } {
+  if (options.arguments === undefined) return {};
+  return {
+    arguments: Object.entries(options.arguments.shape).map(([name, schema]) => {
+      const type = schema as z.ZodType;
+      const description = type.description;
+      return {
+        name,
+        ...(description === undefined ? {} : { description }),
+        required: !type.safeParse(undefined).success,
+      };
+    }),
+  };
+}
+
+function completers(
+  environment: Environment,
+  complete: Readonly<Record<string, string | Completer>>,
+): Record<string, Completer> {
+  const methods = environment as unknown as Methods;
+  return Object.fromEntries(
+    Object.entries(complete).map(([name, completer]) => [
+      name,
+      typeof completer === "string"
+        ? (value, given) => methods[completer]?.call(environment, value, given) as ReturnType<Completer>
+        : (value, given) => completer.call(environment, value, given),
+    ]),
+  );
+}
+
+/** The skill of an environment's `@agentSkill` method. */
+export async function decoratedSkill(environment: Environment): Promise<ServedSkill | undefined> {
+  const { skill } = metadataOf(environment.constructor);
+  if (skill === undefined) return undefined;
+  return toSkill((await (environment as unknown as Methods)[skill]?.call(environment)) as SkillAnswer);
+}

@@ -1,0 +1,26 @@
+import { z } from "zod";
+import type { JsonObject } from "../protocol/tool.js";
+
+/**
+ * A zod schema as JSON Schema 2020-12, as it goes into a card or a tool's listing. That dialect is MCP's default, so
+ * `$schema` is left out, unless the schema names it itself (`.meta({ $schema: … })`).
+ */
+export function jsonSchemaOf(schema: z.ZodType, io: "input" | "output"): JsonObject {
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, target: "draft-2020-12", unrepresentable: "any" });
+  const named = schema.meta()?.$schema;
+  return (named === undefined ? rest : { $schema: named, ...rest }) as JsonObject;
+}
+
+/** Each issue as `path: what was expected`, in one line. */
+export function describeIssues(error: z.ZodError): string {
+  return error.issues
+    .slice(0, 8)
+    .map((issue) => (issue.path.length > 0 ? `${pathOf(issue.path)}: ${issue.message}` : issue.message))
+    .join("; ");
+}
+
+function pathOf(path: readonly PropertyKey[]): string {
+  return path
+    .map((part, index) => (typeof part === "number" ? `[${part}]` : `${index > 0 ? "." : ""}${String(part)}`))
+    .join("");
+}

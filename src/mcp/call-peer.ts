@@ -1,0 +1,43 @@
+import type { ClientPeer } from "../environment/client-peer.js";
+import { AgentEnvError } from "../errors.js";
+import { memberText } from "../protocol/json-text.js";
+import type { LogLevel } from "../protocol/prompt.js";
+import type { JsonObject } from "../protocol/tool.js";
+import type { McpRequest, McpSession } from "./session.js";
+
+/** The client of one request, while it is being answered. */
+export class CallPeer implements ClientPeer {
+  constructor(
+    private readonly session: McpSession,
+    private readonly request: McpRequest,
+  ) {}
+
+  get capabilities(): JsonObject {
+    return this.session.clientCapabilities;
+  }
+
+  get paramsText(): string {
+    return memberText(this.request.source.text, "params") ?? "{}";
+  }
+
+  notify(method: string, params: JsonObject): void {
+    if (this.request.signal.aborted) return;
+    if (method === "notifications/message" && !this.session.logs(params.level as LogLevel)) return;
+    this.session.notify(method, params, this.request.id);
+  }
+
+  async ask(method: string, params: JsonObject, signal: AbortSignal): Promise<JsonObject> {
+    const { message } = await this.session.transport.ask(method, JSON.stringify(params), this.request.id, signal);
+    if (message.error !== undefined) {
+      const { message: words = "no reason" } = message.error as { message?: string };
+      throw new AgentEnvError("delivery_failed", `the client answered ${method} with an error: ${words}`, {
+        applied: "no",
+      });
+    }
+    return message.result as JsonObject;
+  }
+
+  detach(retryMs: number): void {
+    this.session.transport.release(this.request.id, retryMs);
+  }
+}

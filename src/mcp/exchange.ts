@@ -1,0 +1,72 @@
+import type { ServerResponse } from "node:http";
+import type { RequestId } from "@modelcontextprotocol/sdk/types.js";
+import type { EventStream } from "./event-stream.js";
+import { answer, startStream } from "./http-answer.js";
+
+/**
+ * The answering of one POST: with plain JSON when its answer is the first thing to say, and as an event stream when a
+ * notification or a request to the client comes before it. Both are the specification's (2025-11-25, "Sending Messages to
+ * the Server"), and plain JSON is what keeps a call short.
+ */
+export class Exchange {
+  readonly #waiting: Set<RequestId>;
+  readonly #ready: string[] = [];
+  #stream: EventStream | undefined;
+
+  constructor(
+    private readonly response: ServerResponse,
+    ids: readonly RequestId[],
+    private readonly batch: boolean,
+    private readonly sessionId: string,
+    /** Makes the event stream, once one is needed. */
+    private readonly newStream: () => EventStream,
+  ) {
+    this.#waiting = new Set(ids);
+  }
+
+  respond(id: RequestId, text: string): void {
+    this.#waiting.delete(id);
+    if (this.#stream === undefined) this.#ready.push(text);
+    else this.#stream.push(text);
+    if (this.#waiting.size === 0) this.end();
+  }
+
+  /** Says something before the answer: from here on it is an event stream. */
+  say(text: string): void {
+    this.#streaming().push(text);
+  }
+
+  /** Lets the client's connection go while the call goes on. */
+  release(retryMs: number): void {
+    this.#streaming(retryMs).release(retryMs);
+  }
+
+  #streaming(retryMs?: number): EventStream {
+    if (this.#stream === undefined) {
+      this.#stream = this.newStream();
+      this.#stream.attach(this.response, 0, retryMs);
+      for (const ready of this.#ready.splice(0)) this.#stream.push(ready);
+    }
+    return this.#stream;
+  }
+
+  abandon(id: RequestId): void {
+    this.#waiting.delete(id);
+    if (this.#waiting.size === 0) this.end();
+  }
+
+  end(): void {
+    if (this.#stream !== undefined) {
+      this.#stream.end();
+    } else if (this.response.writableEnded) {
+      return;
+    } else if (this.#ready.length === 0) {
+      // Every request was cancelled: an event stream without an event is the answer that says nothing.
+      startStream(this.response, this.sessionId);
+      this.response.end();
+    } else {
+      const text = this.batch ? `[${this.#ready.join(",")}]` : (this.#ready[0] as string);
+      answer(this.response, 200, text, this.sessionId);
+    }
+  }
+}

@@ -1,0 +1,51 @@
+import type { Completer } from "../environment/resource.js";
+import { invalid, type McpSession, type Params, refuseCursor } from "./session.js";
+
+/** Source: Model Context Protocol 2025-11-25, "Completion". */
+const MAX_COMPLETIONS = 100;
+
+/** Serves an environment's prompts to a session, and proposals for the arguments of prompts and templates. */
+export function servePrompts(session: McpSession): void {
+  const { prompts, resources } = session.application;
+  const byName = new Map(prompts.map((prompt) => [prompt.definition.name, prompt]));
+
+  if (prompts.length > 0) {
+    session.handle("prompts/list", ({ params }) => {
+      refuseCursor(params);
+      return { prompts: prompts.map((prompt) => prompt.definition) };
+    });
+
+    session.handle("prompts/get", async (request) => {
+      const { name, arguments: args = {} } = request.params;
+      const prompt = typeof name === "string" ? byName.get(name) : undefined;
+      if (prompt === undefined) throw invalid(`Unknown prompt: ${String(name)}`);
+      if (!isStrings(args)) throw invalid("params.arguments is an object of strings");
+      return prompt.get(args, session.contextOf(request));
+    });
+  }
+
+  const byTemplate = new Map(resources.templates.map((template) => [template.definition.uriTemplate, template]));
+  if (![...byName.values(), ...byTemplate.values()].some((each) => each.complete !== undefined)) return;
+  session.handle("completion/complete", async ({ params }) => {
+    const { ref, argument, context } = params as { ref?: Params; argument?: Params; context?: Params };
+    const target = ref?.type === "ref/prompt" ? byName.get(String(ref.name)) : byTemplate.get(String(ref?.uri));
+    if (target === undefined) throw invalid("params.ref names no prompt or resource template", { ref });
+    const { name, value } = argument ?? {};
+    if (typeof name !== "string" || typeof value !== "string") throw invalid("params.argument is {name, value}");
+    const given = isStrings(context?.arguments) ? context.arguments : {};
+    return { completion: await complete(target.complete?.[name], value, given) };
+  });
+}
+
+async function complete(
+  completer: Completer | undefined,
+  value: string,
+  given: Record<string, string>,
+): Promise<object> {
+  const values = (await completer?.(value, given)) ?? [];
+  return { values: values.slice(0, MAX_COMPLETIONS), total: values.length, hasMore: values.length > MAX_COMPLETIONS };
+}
+
+function isStrings(value: unknown): value is Record<string, string> {
+  return typeof value === "object" && value !== null && Object.values(value).every((each) => typeof each === "string");
+}

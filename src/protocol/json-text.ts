@@ -1,0 +1,103 @@
+/** Where a value lies in a JSON text: from its first character to behind its last. */
+export interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+const STRUCTURE = /["{}[\]]/g;
+const SCALAR_END = /[\s,\]}]/g;
+
+/**
+ * Where the values of an object's members lie in its JSON text, by name; of a name that comes twice the last, as JSON.parse
+ * takes it. So a value can be taken out or put in as text, and its numbers, keys and their order stay as they were written.
+ * `text` is known to be valid JSON; undefined where it is no object.
+ */
+export function membersOf(text: string, start = 0): Map<string, Span> | undefined {
+  let at = skipSpace(text, start);
+  if (text[at] !== "{") return undefined;
+  const members = new Map<string, Span>();
+  at = skipSpace(text, at + 1);
+  while (text[at] === '"') {
+    const nameEnd = endOfString(text, at);
+    const name = JSON.parse(text.slice(at, nameEnd)) as string;
+    // Behind the name come a colon and the value, either of which may have space before it.
+    const from = skipSpace(text, skipSpace(text, nameEnd) + 1);
+    const end = endOfValue(text, from);
+    members.set(name, { start: from, end });
+    at = skipSpace(text, end);
+    if (text[at] !== ",") break;
+    at = skipSpace(text, at + 1);
+  }
+  return members;
+}
+
+/** Where the elements of an array lie in its JSON text; undefined where it is no array. */
+export function elementsOf(text: string, start = 0): Span[] | undefined {
+  let at = skipSpace(text, start);
+  if (text[at] !== "[") return undefined;
+  const elements: Span[] = [];
+  at = skipSpace(text, at + 1);
+  while (at < text.length && text[at] !== "]") {
+    const end = endOfValue(text, at);
+    elements.push({ start: at, end });
+    at = skipSpace(text, end);
+    if (text[at] === ",") at = skipSpace(text, at + 1);
+  }
+  return elements;
+}
+
+/** The text of one member of an object, undefined where there is none. */
+export function memberText(text: string, name: string): string | undefined {
+  const span = membersOf(text)?.get(name);
+  return span === undefined ? undefined : text.slice(span.start, span.end);
+}
+
+/** An object's text with a member replaced, or added behind the others. */
+export function withMember(text: string, name: string, value: string): string {
+  const members = membersOf(text);
+  if (members === undefined) throw new TypeError("the JSON text is no object");
+  const span = members.get(name);
+  if (span !== undefined) return text.slice(0, span.start) + value + text.slice(span.end);
+  const close = text.lastIndexOf("}");
+  return `${text.slice(0, close)}${members.size > 0 ? "," : ""}${JSON.stringify(name)}:${value}${text.slice(close)}`;
+}
+
+function skipSpace(text: string, from: number): number {
+  let at = from;
+  for (; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code !== 0x20 && code !== 0x0a && code !== 0x0d && code !== 0x09) break;
+  }
+  return at;
+}
+
+function endOfString(text: string, start: number): number {
+  let end = text.indexOf('"', start + 1);
+  while (end !== -1) {
+    let slashes = 0;
+    while (text.charCodeAt(end - 1 - slashes) === 0x5c) slashes += 1;
+    if (slashes % 2 === 0) return end + 1;
+    end = text.indexOf('"', end + 1);
+  }
+  return text.length;
+}
+
+function endOfValue(text: string, start: number): number {
+  const first = text[start];
+  if (first === '"') return endOfString(text, start);
+  if (first !== "{" && first !== "[") {
+    SCALAR_END.lastIndex = start;
+    return SCALAR_END.exec(text)?.index ?? text.length;
+  }
+  let depth = 0;
+  STRUCTURE.lastIndex = start;
+  for (let found = STRUCTURE.exec(text); found !== null; found = STRUCTURE.exec(text)) {
+    if (found[0] === '"') {
+      STRUCTURE.lastIndex = endOfString(text, found.index);
+      continue;
+    }
+    depth += found[0] === "{" || found[0] === "[" ? 1 : -1;
+    if (depth === 0) return STRUCTURE.lastIndex;
+  }
+  return text.length;
+}
