@@ -1,0 +1,137 @@
+import { spawnSync } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { closeSync, existsSync, openSync, writeFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { SetupError } from "../errors.js";
+import { lockOf, makeRuntimeFolder, makeX11Folder } from "./folders.js";
+import type { Handoff } from "./handoff.js";
+import { bestIsolation, type Isolation, isolated } from "./isolation.js";
+import { ENTRY_PROGRAMS, requirePrograms } from "./programs.js";
+import { stage } from "./staging.js";
+import { type Account, accountOf, currentAccount, loginEnvironment } from "./users.js";
+
+export interface EnterOptions {
+  /** Whose the computer is. As root that user has to exist and not be root; otherwise it is who we are already. */
+  readonly user: string | undefined;
+  /** Made here, see `runtimeFolder`. */
+  readonly runtimeDir: string;
+  readonly dataDir: string;
+  /** The server's JavaScript file, in the program's folder or in one of `folders`. It calls `serverSide()` first. */
+  readonly server: string;
+  /** Node's options for the server. */
+  readonly nodeOptions?: readonly string[];
+  /** Folders outside the program's that the session user has to read; as root they are copied. */
+  readonly folders?: readonly string[];
+  /** Added to the server's environment, which programs of the computer can read: nothing secret. */
+  readonly environment?: Readonly<Record<string, string>>;
+  /** What the server gets as `payload`, as JSON. `locate` says where a path of the program or of `folders` is for the server. */
+  payload(locate: (path: string) => string): unknown;
+  /** For tests. Default: the strongest one that the machine permits. */
+  readonly isolation?: Isolation;
+}
+
+/** What a terminal looks like, for a log that people read. */
+const TERMINAL_VARIABLES = ["TERM", "COLORTERM", "NO_COLOR", "FORCE_COLOR", "TZ"];
+
+/** GUARDIAN_PROC_FD is 9. The locks are let go of when the last process of the chain ends. */
+const OPEN_AND_EXEC = `umask 022
+cd /
+exec 9</proc 8>>"$1" 0<>"$2" 7<"$4" 6<"$5" 5<"$6" || exit 1
+rm -f -- "$2"
+flock -n 8 || { echo "$3" >&2; exit 1; }
+flock -s 7 && flock -s 6 && flock -s 5 || exit 1
+shift 6
+exec "$@"`;
+
+/**
+ * Turns this process into the computer's: as root it prepares what needs root and becomes the session user for good; the
+ * guardian and the server follow as its children, under this process's pid. What a person set up wrong is thrown as a
+ * SetupError before; after that it doesn't return, and the exit status is the server's, 0 after a stop that was asked for.
+ */
+export function enterSession(options: EnterOptions): never {
+  requirePrograms(ENTRY_PROGRAMS);
+  const asRoot = process.getuid?.() === 0;
+  const account = asRoot ? accountOf(options.user ?? "agent") : currentAccount();
+  if (options.user !== undefined && options.user !== account.name) {
+    throw new SetupError(`only root can start a computer for ${options.user}; this is ${account.name}`, {
+      hint: `start it as ${options.user} or as root, or leave --user out`,
+    });
+  }
+  makeRuntimeFolder(options.runtimeDir, account);
+  const lock = lockOf(options.runtimeDir);
+  const taken = `another computer lives in ${options.runtimeDir}`;
+  if (isLocked(lock)) throw new SetupError(taken, { hint: "stop it, or choose another port: --port N" });
+  if (asRoot) makeX11Folder();
+
+  const { node, inUse, locate } = asRoot
+    ? stage({ ...options, programDir: programFolder(), gid: account.gid })
+    : { node: process.execPath, inUse: [], locate: (path: string) => resolve(path) };
+  const guardian = locate(fileURLToPath(new URL("guardian.js", import.meta.url)));
+  const server = locate(options.server);
+  if (asRoot) checkReadable(account, node, [guardian, server]);
+  const isolation = options.isolation ?? bestIsolation(account);
+
+  const environment = { ...loginEnvironment(account, options.runtimeDir), ...terminalEnvironment() };
+  const handoff: Handoff = {
+    server: ["--disable-sigusr1", ...(options.nodeOptions ?? []), server],
+    environment: { ...environment, ...options.environment },
+    home: account.home,
+    forServer: { runtimeDir: options.runtimeDir, isolation, payload: options.payload(locate) },
+  };
+  const file = `${options.runtimeDir}.${randomBytes(8).toString("hex")}`;
+  writeFileSync(file, JSON.stringify(handoff), { mode: 0o600, flag: "wx" });
+  const kept = [0, 1, 2].map((index) => inUse[index] ?? "/");
+  const guard = [node, "--disable-sigusr1", ...SMALL_NODE, guardian];
+  const chain = isolated(isolation, account, guard);
+  const opening = ["sh", "-c", OPEN_AND_EXEC, "sh", lock, file, `agentenv: ${taken}`, ...kept];
+  execute("/bin/sh", [...opening, ...chain], environment);
+}
+
+/** The guardian waits; it needs little. */
+const SMALL_NODE = ["--max-semi-space-size=1", "--max-old-space-size=32", "--v8-pool-size=1"];
+
+function execute(file: string, args: readonly string[], environment: Record<string, string>): never {
+  if (process.execve === undefined) {
+    throw new SetupError(`this Node (${process.version}) can't replace its own process`, {
+      hint: "use Node 22.19 or newer",
+    });
+  }
+  return process.execve(file, args, environment);
+}
+
+/** Whether a computer that runs holds the lock. The start itself takes it later, in the chain that keeps it. */
+function isLocked(lock: string): boolean {
+  const file = openSync(lock, "a", 0o600);
+  try {
+    return spawnSync("flock", ["-n", "3"], { stdio: ["ignore", "ignore", "ignore", file] }).status !== 0;
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** The folder of our package.json. */
+function programFolder(): string {
+  let folder = dirname(fileURLToPath(import.meta.url));
+  while (!existsSync(join(folder, "package.json"))) folder = dirname(folder);
+  return folder;
+}
+
+/** A data folder inside one that the session user can't enter would fail later, with less to say. */
+function checkReadable(account: Account, node: string, files: readonly string[]): void {
+  const test = ["test", "-x", node, ...files.flatMap((file) => ["-a", "-r", file])];
+  const ids = ["--reuid", String(account.uid), "--regid", String(account.gid), "--init-groups"];
+  if (spawnSync("setpriv", [...ids, "--", ...test], { stdio: "ignore" }).status === 0) return;
+  throw new SetupError(`the session user ${account.name} can't read ${dirname(dirname(node))}`, {
+    hint: "set AGENTENV_DATA to a folder that every user can enter",
+  });
+}
+
+function terminalEnvironment(): Record<string, string> {
+  return Object.fromEntries(
+    TERMINAL_VARIABLES.flatMap((name) => {
+      const value = process.env[name];
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
+}

@@ -1,0 +1,85 @@
+/**
+ * The process that outlives the server: it starts the server, passes stop signals on to it, and when the server is gone,
+ * whatever way, it kills all that is left of the computer, removes sockets and X locks, and ends with the server's status. It
+ * imports next to nothing, as every start waits for it.
+ */
+import { spawn } from "node:child_process";
+import { closeSync, ftruncateSync, readFileSync } from "node:fs";
+import { constants } from "node:os";
+import { GUARDIAN_PROC_FD, type Handoff, type ToGuardian, type ToServer } from "./handoff.js";
+import { killRemains, removeRemains } from "./remains.js";
+
+/** How long a server may take to stop. Together with the killing it stays below the two seconds that are promised. */
+const STOP_MS = 1500;
+const DRAIN_MS = 100;
+
+const subreaper = process.ppid;
+const handoff = readHandoff();
+const { forServer } = handoff;
+const paths = new Set<string>();
+/** Once the pipe is closed, every path that the server named has arrived. */
+const disconnected = Promise.withResolvers<void>();
+let requested: NodeJS.Signals | undefined;
+
+// What another computer left here, when not even its guardian could clean up.
+removeRemains(forServer.runtimeDir, []);
+
+const server = spawn(process.execPath, handoff.server, {
+  cwd: handoff.home,
+  env: handoff.environment,
+  // A session of its own, so that a terminal's Ctrl-C comes here alone and reaches it once.
+  detached: true,
+  stdio: ["ignore", "inherit", "inherit", "ipc", GUARDIAN_PROC_FD],
+});
+closeSync(GUARDIAN_PROC_FD);
+server.once("error", (error) => {
+  report(`the server could not be started: ${error.message}`);
+  void end(1);
+});
+server.once("exit", (code, signal) => void end(statusOf(code, signal)));
+server.on("message", (message: ToGuardian) => paths.add(message.path));
+server.once("disconnect", disconnected.resolve);
+server.send({ type: "handoff", handoff: forServer } satisfies ToServer, () => {
+  // A server that is gone already is told by its exit.
+});
+
+// A terminal that was closed can't be written to any more, and that must not end the guardian.
+process.stderr.on("error", () => {});
+for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
+  process.on(signal, () => stop(signal));
+}
+// Stopped by a terminal's Ctrl-Z, nobody would pass on the Ctrl-C that follows.
+process.on("SIGTSTP", () => {});
+
+function readHandoff(): Handoff {
+  const text = readFileSync(0, "utf8");
+  ftruncateSync(0, 0);
+  return JSON.parse(text) as Handoff;
+}
+
+function stop(signal: NodeJS.Signals): void {
+  if (requested !== undefined) return;
+  requested = signal;
+  server.kill(signal);
+  setTimeout(() => {
+    report(`the server did not stop within ${STOP_MS} ms and was killed`);
+    server.kill("SIGKILL");
+  }, STOP_MS).unref();
+}
+
+/** Died of the very signal that asked it to stop, before it listened for it: that is a stop as well. */
+function statusOf(code: number | null, signal: NodeJS.Signals | null): number {
+  if (signal === null) return code ?? 1;
+  return signal === requested ? 0 : 128 + constants.signals[signal];
+}
+
+async function end(status: number): Promise<void> {
+  await killRemains(forServer, subreaper);
+  await Promise.race([disconnected.promise, new Promise((resolve) => setTimeout(resolve, DRAIN_MS))]);
+  removeRemains(forServer.runtimeDir, paths);
+  process.exit(status);
+}
+
+function report(text: string): void {
+  process.stderr.write(`agentenv: ${text}\n`);
+}

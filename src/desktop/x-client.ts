@@ -1,0 +1,111 @@
+import { createRequire } from "node:module";
+import { messageOf, SetupError } from "../errors.js";
+import { isErrno } from "./trees.js";
+
+/** What is used here of the package `x11`, which has no types. */
+interface X11 {
+  createClient(
+    options: { display: string; shm: false; disableBigRequests: true },
+    done: (error: Error | undefined, display: XDisplay) => void,
+  ): XClient;
+}
+interface XDisplay {
+  readonly screen: readonly { root: number; pixel_width: number; pixel_height: number }[];
+}
+interface XClient {
+  readonly stream?: { destroy(): void };
+  on(event: "error" | "end", listener: (error?: Error) => void): this;
+  InternAtom(onlyIfExists: boolean, name: string, done: (error: Error | null, atom: number) => void): void;
+  GetProperty(
+    remove: 0,
+    window: number,
+    property: number,
+    type: 0,
+    offset: number,
+    length: number,
+    done: (error: Error | null, value: { type: number }) => void,
+  ): void;
+}
+
+const ANSWER_MS = 3000;
+const POLL_MS = 5;
+
+export interface AnsweringDisplay {
+  readonly width: number;
+  readonly height: number;
+  readonly hasWindowManager: boolean;
+}
+
+/**
+ * Asks the X server of a display, such as `:5`. Undefined when none answers there; one that refuses us is a SetupError.
+ */
+export async function askDisplay(name: string): Promise<AnsweringDisplay | undefined> {
+  try {
+    return await withClient(name, AbortSignal.timeout(ANSWER_MS), async (client, display) => {
+      const screen = display.screen[0];
+      if (screen === undefined) throw new Error("it has no screen");
+      return {
+        width: screen.pixel_width,
+        height: screen.pixel_height,
+        hasWindowManager: await hasWindowManager(client, screen.root),
+      };
+    });
+  } catch (thrown) {
+    if (isErrno(thrown, "ENOENT", "ECONNREFUSED", "EADDRNOTAVAIL")) return undefined;
+    throw new SetupError(`the X server of display ${name} can't be used: ${messageOf(thrown)}`, {
+      hint: "let this user connect to it (xhost, XAUTHORITY), or name a display that is free",
+      cause: thrown,
+    });
+  }
+}
+
+/** Resolves once a window manager runs on the display. */
+export async function windowManagerOf(name: string, signal: AbortSignal): Promise<void> {
+  await withClient(name, signal, async (client, display) => {
+    const root = display.screen[0]?.root ?? 0;
+    while (!(await hasWindowManager(client, root))) {
+      signal.throwIfAborted();
+      await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+    }
+  });
+}
+
+async function withClient<T>(
+  name: string,
+  signal: AbortSignal,
+  use: (client: XClient, display: XDisplay) => Promise<T>,
+): Promise<T> {
+  signal.throwIfAborted();
+  // Loaded at the first use: it costs 10 ms, and the display is starting meanwhile.
+  const x11 = createRequire(import.meta.url)("x11") as X11;
+  const broken = Promise.withResolvers<never>();
+  broken.promise.catch(() => {});
+  const abort = () => broken.reject(signal.reason);
+  signal.addEventListener("abort", abort, { once: true });
+  let client: XClient | undefined;
+  try {
+    const connected = new Promise<XDisplay>((resolve, reject) => {
+      client = x11.createClient({ display: name, shm: false, disableBigRequests: true }, (error, display) =>
+        error ? reject(error) : resolve(display),
+      );
+      client.on("error", (error) => broken.reject(error));
+      client.on("end", () => broken.reject(new Error("it closed the connection")));
+    });
+    const display = await Promise.race([connected, broken.promise]);
+    return await Promise.race([use(client as unknown as XClient, display), broken.promise]);
+  } finally {
+    signal.removeEventListener("abort", abort);
+    client?.stream?.destroy();
+  }
+}
+
+/** As the Extended Window Manager Hints have it: the root window names the window manager's own window. */
+async function hasWindowManager(client: XClient, root: number): Promise<boolean> {
+  const atom = await new Promise<number>((resolve, reject) =>
+    client.InternAtom(false, "_NET_SUPPORTING_WM_CHECK", (error, value) => (error ? reject(error) : resolve(value))),
+  );
+  const property = await new Promise<{ type: number }>((resolve, reject) =>
+    client.GetProperty(0, root, atom, 0, 0, 1, (error, value) => (error ? reject(error) : resolve(value))),
+  );
+  return property.type !== 0;
+}
