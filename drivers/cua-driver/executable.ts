@@ -1,12 +1,11 @@
-import { existsSync } from "node:fs";
-import { mkdir, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join, relative } from "node:path";
+import { join } from "node:path";
 import { messageOf, SetupError } from "../../src/errors.js";
 import { jsonSha256 } from "./digests.js";
 import { ended, killGroup, runProgram, startGroup, tail } from "./program.js";
 import type { ServedTexts } from "./served.js";
-import { parseServed } from "./served.js";
+import { parseServed, readTexts } from "./served.js";
 
 /** The daemon and its server reach nothing outside by themselves with these set. */
 export const QUIET_ENVIRONMENT: Readonly<Record<string, string>> = {
@@ -63,12 +62,8 @@ async function readSkillPack(executable: string, home: string, env: NodeJS.Proce
     timeoutMs: ANSWER_MS,
   });
   if (run.code !== 0) throw new SetupError(`cua-driver mcp-config failed:\n${run.stderr}`);
-  const folder = join(home, ".cua-driver/skills/cua-driver");
   // Versions before 0.37.0 lay none down.
-  if (!existsSync(folder)) return [];
-  const files = (await readdir(folder, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile());
-  const paths = files.map((entry) => relative(folder, join(entry.parentPath, entry.name))).sort();
-  return Promise.all(paths.map(async (path) => ({ path, text: await readFile(join(folder, path), "utf8") })));
+  return readTexts(join(home, ".cua-driver/skills/cua-driver"));
 }
 
 /** Runs `use` with a home that is empty and an environment that has nothing of ours but the PATH. */

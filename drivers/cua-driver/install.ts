@@ -155,7 +155,7 @@ export async function verifyInstalled(dataDir: string, pin: Pin): Promise<string
   }
   const [ofExecutable, ofServed] = await Promise.all([
     verifyExecutable(executable, pin, arch).then(none, oneLine),
-    readServedTexts(join(folder, "served"), skillPaths(pin)).then((texts) => servedNotAsPinned(texts, pin), oneLine),
+    readServedTexts(join(folder, "served")).then((texts) => servedNotAsPinned(texts, pin), oneLine),
   ]);
   return [...ofExecutable, ...ofServed];
 }
@@ -186,7 +186,7 @@ export async function verifyExecutable(executable: string, pin: Pin, arch = host
  */
 export async function readServed(dataDir: string, pin: Pin): Promise<Served> {
   const { folder } = installedDriver(dataDir, pin);
-  const texts = await readServedTexts(join(folder, "served"), skillPaths(pin));
+  const texts = await readServedTexts(join(folder, "served"));
   const differences = servedNotAsPinned(texts, pin);
   if (differences.length > 0) throw notAsPinned(join(folder, "served"), pin, differences);
   const served = parseServed(texts);
@@ -217,10 +217,6 @@ async function digestOf(wheel: string, signal: AbortSignal | undefined) {
     signal?.throwIfAborted();
     throw new SetupError(`the wheel can't be read: ${messageOf(thrown)}`, { cause: thrown });
   }
-}
-
-function skillPaths(pin: Pin): string[] {
-  return pin.skillPack.map(({ path }) => path);
 }
 
 function none(): string[] {

@@ -1,5 +1,6 @@
-import { mkdir, readFile, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { existsSync } from "node:fs";
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { dirname, join, relative } from "node:path";
 import { z } from "zod";
 import { messageOf, SetupError } from "../../src/errors.js";
 import type { JsonObject, ToolDefinition } from "../../src/protocol/tool.js";
@@ -116,18 +117,23 @@ const ANSWERS = "answers.json";
 /** The folder of the skill's files, under the folder of what is served. */
 export const SKILL = "skill";
 
-/** Reads back what `writeServed` wrote; `skillPaths` says which files the skill has. A SetupError where it can't be. */
-export async function readServedTexts(folder: string, skillPaths: readonly string[]): Promise<ServedTexts> {
+/** Reads back what `writeServed` wrote. A SetupError where it can't be. */
+export async function readServedTexts(folder: string): Promise<ServedTexts> {
   try {
     const answers = JSON.parse(await readFile(join(folder, ANSWERS), "utf8")) as object;
-    const skillPack = await Promise.all(
-      skillPaths.map(async (path) => ({ path, text: await readFile(join(folder, SKILL, path), "utf8") })),
-    );
-    return ServedTexts.parse({ ...answers, skillPack });
+    return ServedTexts.parse({ ...answers, skillPack: await readTexts(join(folder, SKILL)) });
   } catch (thrown) {
     throw new SetupError(`what cua-driver serves can't be read from ${folder}: ${messageOf(thrown)}`, {
       hint: "Install it again: agentenv driver install cua-driver",
       cause: thrown,
     });
   }
+}
+
+/** The text files under a folder, by their path in it; none where there is no such folder. */
+export async function readTexts(folder: string): Promise<{ path: string; text: string }[]> {
+  if (!existsSync(folder)) return [];
+  const files = (await readdir(folder, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile());
+  const paths = files.map((entry) => relative(folder, join(entry.parentPath, entry.name))).sort();
+  return Promise.all(paths.map(async (path) => ({ path, text: await readFile(join(folder, path), "utf8") })));
 }
