@@ -17,8 +17,6 @@ import { Resources } from "./resource.js";
 import type { ServedTool } from "./served-tool.js";
 import { NO_ROLE, ToolAccess } from "./tool-access.js";
 
-export type { CallContext } from "./context.js";
-
 /** What may have changed for clients: what a list answers, or the content of a resource. */
 export type ApplicationChange = { kind: "tools" | "resources" | "prompts" } | { kind: "updated"; uri: string };
 

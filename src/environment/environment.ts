@@ -1,3 +1,4 @@
+import type { FastifyInstance } from "fastify";
 import type { DataOperation } from "../protocol/card.js";
 import type { JsonObject, ToolResult } from "../protocol/tool.js";
 import type { Application } from "./application.js";
@@ -6,6 +7,7 @@ import type { ServedExtension } from "./extension.js";
 import type { ServedPrompt } from "./prompt.js";
 import type { ServedResource, ServedTemplate } from "./resource.js";
 import type { ForwardedTool, ServedTool } from "./served-tool.js";
+import { type AppOptions, environmentServer, type ServeOptions, type Serving } from "./serving.js";
 import type { ServedSkill } from "./skill.js";
 
 /** Why an environment isn't ready, or that it is. */
@@ -140,6 +142,19 @@ export abstract class Environment {
   /** Tells the clients that other resources are listed than before. */
   resourcesChanged(): void {
     for (const application of applicationsOf(this)) application.tell({ kind: "resources" });
+  }
+
+  /**
+   * Serves the environment over HTTP. It is closed with what is answered: `await using serving = await env.serve();`.
+   * Throws a SetupError for what can't be served, or a port that can't be had.
+   */
+  serve(options: ServeOptions = {}): Promise<Serving> {
+    return environmentServer().serve(this, options);
+  }
+
+  /** The fastify app that serves the environment: to mount it elsewhere, or to test it with `inject`. */
+  app(options: AppOptions = {}): Promise<FastifyInstance> {
+    return environmentServer().app(this, options);
   }
 
   /** Lets go of what the environment holds. Idempotent. */

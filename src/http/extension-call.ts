@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { describeIssues } from "../environment/schema.js";
 import type { ExtensionContext, ExtensionMethod } from "../environment/extension.js";
+import { describeIssues } from "../environment/schema.js";
 import { AgentEnvError, messageOf } from "../errors.js";
 
 /** An answer of an extension: the status and the JSON body. */

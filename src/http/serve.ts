@@ -1,0 +1,62 @@
+import { isIP } from "node:net";
+import type { FastifyInstance } from "fastify";
+import { pino } from "pino";
+import { Application } from "../environment/application.js";
+import type { Environment } from "../environment/environment.js";
+import type { AppOptions, ServeOptions, Serving } from "../environment/serving.js";
+import { SetupError } from "../errors.js";
+import { McpEndpoint } from "../mcp/endpoint.js";
+import { listen } from "./listen.js";
+import { buildHttp } from "./server.js";
+import { Tokens } from "./tokens.js";
+
+/**
+ * Builds an environment and the app that serves it. Closing the app ends the MCP sessions and closes the environment.
+ * Throws a SetupError for what can't be served.
+ */
+export async function buildApp(environment: Environment, options: AppOptions = {}): Promise<FastifyInstance> {
+  const { log = pino({ level: "silent" }), tokens = [], allowedHosts = [], sessionIdleMs, maxSessions } = options;
+  const application = await Application.build(environment, log);
+  const mcp = new McpEndpoint(application, {
+    ...(sessionIdleMs === undefined ? {} : { idleMs: sessionIdleMs }),
+    ...(maxSessions === undefined ? {} : { maxSessions }),
+  });
+  const app = buildHttp(application, mcp, {
+    log,
+    allowedHosts,
+    ...(tokens.length === 0 ? {} : { tokens: Tokens.parse(tokens.join("\n"), "tokens") }),
+  });
+  // Before the server closes, since an open event stream would keep it open.
+  app.addHook("preClose", () => mcp.close());
+  app.addHook("onClose", () => environment.close());
+  return app;
+}
+
+/** Builds an environment and listens. Throws a SetupError for a port that can't be had, or an address that isn't safe. */
+export async function serve(environment: Environment, options: ServeOptions = {}): Promise<Serving> {
+  const { host = "127.0.0.1", port = 0, tokens = [], insecure = false } = options;
+  if (!isLoopback(host) && tokens.length === 0 && !insecure) {
+    throw new SetupError(`${host} can be reached from other machines, and no token is asked for`, {
+      hint: "give tokens, such as tokens: [`framework:${secret}`], or insecure: true",
+    });
+  }
+  const app = await buildApp(environment, options);
+  let bound: number;
+  try {
+    bound = await listen(app, host, port);
+  } catch (thrown) {
+    await app.close();
+    throw thrown;
+  }
+  return {
+    url: `http://${isIP(host) === 6 ? `[${host}]` : host}:${bound}`,
+    port: bound,
+    app,
+    close: () => app.close(),
+    [Symbol.asyncDispose]: () => app.close(),
+  };
+}
+
+function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "::1" || /^127\./.test(host);
+}

@@ -1,0 +1,90 @@
+/**
+ * The public surface of agent-env. What isn't exported here may change in any version.
+ *
+ * @packageDocumentation
+ */
+import { provideServer } from "./environment/serving.js";
+import { buildApp, serve } from "./http/serve.js";
+
+provideServer({ app: buildApp, serve });
+
+export { Application, type ApplicationChange, type ApplicationLog, errorResult } from "./environment/application.js";
+export { Caller } from "./environment/caller.js";
+export type { ClientPeer } from "./environment/client-peer.js";
+export { audio, embeddedResource, image, resourceLink, text } from "./environment/content.js";
+export type { CallContext, Elicited, SampleRequest, SampleResult, ToolContext } from "./environment/context.js";
+export {
+  addData,
+  agentSkill,
+  extension,
+  getData,
+  prompt,
+  type ResourceAnswer,
+  resetData,
+  resource,
+  serverInstructions,
+  type ToolOptions,
+  tool,
+} from "./environment/decorators.js";
+export { defineTool, type HandlerResult, type ToolSpec } from "./environment/define-tool.js";
+export { Environment, type Readiness } from "./environment/environment.js";
+export {
+  type ExtensionContext,
+  type ExtensionMethod,
+  extensionMethod,
+  type ServedExtension,
+} from "./environment/extension.js";
+export type { ExtensionOptions, Listed, PromptOptions, ResourceOptions } from "./environment/metadata.js";
+export type { PromptAnswer, ServedPrompt } from "./environment/prompt.js";
+export type {
+  Completer,
+  ResourceContent,
+  ResourceContext,
+  ResourceDefinition,
+  ServedResource,
+  ServedTemplate,
+  TemplateDefinition,
+} from "./environment/resource.js";
+export { ForwardedTool, type ServedTool } from "./environment/served-tool.js";
+export type { AppOptions, ServeOptions, Serving } from "./environment/serving.js";
+export type { ServedSkill, SkillAnswer } from "./environment/skill.js";
+export { UriTemplate } from "./environment/uri-template.js";
+export {
+  AgentEnvError,
+  type Applied,
+  ERRORS,
+  type ErrorCode,
+  type ErrorFields,
+  type ErrorOptions,
+  SetupError,
+} from "./errors.js";
+export { Card, type CardExtension, type CardTool, DATA_OPERATIONS, type DataOperation } from "./protocol/card.js";
+export {
+  DATA_OBJECTS_URN,
+  type DataPart,
+  type FilePart,
+  type GetDataParams,
+  INTAKE_URN,
+  type IntakeFormat,
+  type Part,
+  type TextPart,
+} from "./protocol/data-plane.js";
+export {
+  LOG_LEVELS,
+  type LogLevel,
+  type PromptArgument,
+  type PromptDefinition,
+  type PromptMessage,
+  type PromptResult,
+} from "./protocol/prompt.js";
+export { RawJson } from "./protocol/raw-json.js";
+export type {
+  CallToolResult,
+  ContentBlock,
+  ImageContent,
+  JsonObject,
+  TextContent,
+  ToolAnnotations,
+  ToolDefinition,
+  ToolResult,
+} from "./protocol/tool.js";
