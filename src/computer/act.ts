@@ -4,7 +4,7 @@ import { AgentEnvError, messageOf } from "../errors.js";
 import type { Effect, InputResult } from "../protocol/computer.js";
 import type { CallToolResult } from "../protocol/tool.js";
 import type { Computer } from "./computer.js";
-import { Deadline, MAX_INPUT_MS, unlessAborted } from "./deadline.js";
+import { Deadline, MAX_INPUT_MS } from "./deadline.js";
 import { checkCurrent, type Frame } from "./frames.js";
 import type { InputTurn } from "./input-queue.js";
 import type { Delivery, HeldKeys, PlannedInput } from "./operations.js";
@@ -36,7 +36,7 @@ export async function act(computer: Computer, context: ToolContext, call: InputC
   using deadline = new Deadline(context.signal, computer.callDeadlineMs);
   // What waits so long that its input could no longer be answered in time is refused while nothing is sent.
   const waitMs = Math.max(0, Math.min(computer.settings.queue_wait_s * 1000, deadline.ms - needsMs));
-  const { effect, others } = await computer.queue.turn(caller, deadline.signal, waitMs, async (turn) => {
+  const { effect, others } = await computer.queue.turn(caller, context.signal, waitMs, async (turn) => {
     if (call.mapped && call.frame !== undefined) {
       checkCurrent(call.frame, await computer.display(deadline.signal));
     }
@@ -75,7 +75,7 @@ async function send(
   const delivery = new CallDelivery(computer, caller, turn);
   const work = started(() => call.send(deadline.signal, delivery));
   try {
-    const effect = await unlessAborted(work, deadline.signal);
+    const effect = await deadline.bound(work);
     turn.delivered();
     return effect ?? undefined;
   } catch (thrown) {

@@ -1,7 +1,7 @@
 import type { Caller } from "../environment/caller.js";
 import { AgentEnvError, type Applied, messageOf } from "../errors.js";
 import { type Button, Display, type ReadyCheck, ScreenPoint } from "../protocol/computer.js";
-import { CALL_DEADLINE_MS, cancelled, Deadline, unlessAborted } from "./deadline.js";
+import { CALL_DEADLINE_MS, cancelled, Deadline } from "./deadline.js";
 import type { ComputerDriver } from "./driver.js";
 import { displayText, type Frame, FrameStore } from "./frames.js";
 import { Held } from "./held.js";
@@ -98,7 +98,7 @@ export class Computer {
   ): Promise<T> {
     using deadline = new Deadline(signal, this.callDeadlineMs);
     try {
-      return await unlessAborted(run(deadline.signal), deadline.signal);
+      return await deadline.bound(run(deadline.signal));
     } catch (thrown) {
       if (thrown instanceof AgentEnvError) throw thrown;
       if (deadline.passed) {
@@ -177,5 +177,5 @@ const untold = { sent: () => {}, outlast: () => {}, held: { own: [], others: [] 
 
 async function releasing<T>(run: (signal: AbortSignal) => Promise<T>): Promise<T> {
   using deadline = new Deadline(new AbortController().signal, RELEASE_MS);
-  return await unlessAborted(run(deadline.signal), deadline.signal);
+  return await deadline.bound(run(deadline.signal));
 }

@@ -11,7 +11,6 @@ const LAST_WORDS_MS = 1_000;
 export class Deadline implements Disposable {
   readonly #controller = new AbortController();
   readonly #timer: NodeJS.Timeout;
-  readonly #endsAt: number;
   readonly #given: () => void;
   #passed = false;
 
@@ -19,7 +18,6 @@ export class Deadline implements Disposable {
     private readonly outer: AbortSignal,
     readonly ms: number,
   ) {
-    this.#endsAt = performance.now() + ms;
     this.#given = () => this.#controller.abort(outer.reason);
     this.#timer = setTimeout(() => {
       this.#passed = true;
@@ -38,9 +36,9 @@ export class Deadline implements Disposable {
     return this.#passed;
   }
 
-  /** Milliseconds until the time runs out. */
-  get left(): number {
-    return Math.max(0, this.#endsAt - performance.now());
+  /** What `work` comes to, unless it has not stopped a moment after it was told to; then the signal's reason is thrown. */
+  bound<T>(work: Promise<T>): Promise<T> {
+    return unlessAborted(work, this.signal, Math.min(LAST_WORDS_MS, this.ms / 10));
   }
 
   [Symbol.dispose](): void {
@@ -53,7 +51,7 @@ export class Deadline implements Disposable {
  * What `work` comes to. Once `signal` is aborted it has a moment to settle by itself; work that doesn't is left behind, and
  * the signal's reason is thrown.
  */
-export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal, momentMs = LAST_WORDS_MS): Promise<T> {
+export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal, momentMs = 0): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     let moment: NodeJS.Timeout | undefined;
     const given = () => {

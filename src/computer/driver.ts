@@ -173,10 +173,15 @@ export abstract class ComputerDriver extends Environment {
   }
 
   /**
-   * Called once, before the services are started: to check that what the driver needs is there. Throws a SetupError that says
-   * what to do.
+   * Called once, before anything is asked of the driver: checks what it can't do without, and reads what it serves. Throws a
+   * SetupError.
    */
   async prepare(): Promise<void> {}
+
+  /** The socket of the driver's own service, for whoever looks from outside. */
+  get socketPath(): string | undefined {
+    return undefined;
+  }
 
   /** Long-running programs that the desktop starts for the driver, in this order. */
   services(): ServiceSpec[] {

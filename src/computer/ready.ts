@@ -32,7 +32,7 @@ export class Ready {
   async ensure(signal: AbortSignal): Promise<void> {
     if (this.#passed) return;
     if (signal.aborted) throw cancelled();
-    const checks = await unlessAborted(this.together(), signal, 0).catch(() => Promise.reject(cancelled()));
+    const checks = await unlessAborted(this.together(), signal).catch(() => Promise.reject(cancelled()));
     const failed = checks.filter((check) => !check.ok);
     if (failed.length === 0) return;
     throw new AgentEnvError(
@@ -56,7 +56,7 @@ export class Ready {
     for (const step of this.steps) {
       using deadline = new Deadline(NEVER, this.checkMs);
       try {
-        checks.push(...(await unlessAborted(step.run(deadline.signal), deadline.signal, 0)));
+        checks.push(...(await deadline.bound(step.run(deadline.signal))));
       } catch (thrown) {
         checks.push({ name: step.name, ok: false, detail: messageOf(thrown) });
       }
