@@ -1,5 +1,5 @@
-import type { BaseLogger } from "pino";
 import { z } from "zod";
+import type { ComputerLog } from "../../src/computer/log.js";
 import { AgentEnvError, messageOf } from "../../src/errors.js";
 import type { JsonObject } from "../../src/protocol/tool.js";
 import { ControlConnection } from "./control-connection.js";
@@ -36,7 +36,7 @@ const SessionsList = z.looseObject({
 
 export interface DaemonClientOptions {
   readonly socketPath: string;
-  readonly log: BaseLogger;
+  readonly log: ComputerLog;
   readonly deadlines?: Partial<Deadlines>;
   /** Default: 64 MiB. */
   readonly maxReplyBytes?: number;

@@ -43,6 +43,24 @@ export function digestTool(tool: ToolDefinition): PinnedTool {
   };
 }
 
+/** The tools of the daemon's own list, in its snake_case, as `tools/list` shows them. */
+export function listedTools(list: JsonObject): ToolDefinition[] {
+  return (list.tools as JsonObject[]).map((tool) => ({
+    name: String(tool.name),
+    description: String(tool.description),
+    inputSchema: tool.input_schema as JsonObject,
+    annotations: {
+      readOnlyHint: tool.read_only === true,
+      destructiveHint: tool.destructive === true,
+      idempotentHint: tool.idempotent === true,
+      openWorldHint: tool.open_world === true,
+    },
+    capabilities: tool.capabilities,
+    risk: tool.risk,
+    ...("output_schema" in tool ? { outputSchema: tool.output_schema as JsonObject } : {}),
+  }));
+}
+
 function sized(text: string) {
   return { size: Buffer.byteLength(text), sha256: sha256(text) };
 }
@@ -52,11 +70,16 @@ export function servedDifferences(before: PinnedServed, now: PinnedServed): stri
   return [
     ...(same(before.instructions, now.instructions) ? [] : ["instructions: changed"]),
     ...keyed("list key", Object.entries(before.listExtras), Object.entries(now.listExtras)),
-    ...named("tool", "name", before.tools, now.tools, toolChanges),
+    ...toolDifferences(before.tools, now.tools),
     ...named("resource", "uri", before.resources, now.resources, () => "changed"),
     ...named("skill", "uri", before.skills, now.skills, skillChanges),
     ...named("skill file", "path", before.skillPack, now.skillPack, () => "changed"),
   ];
+}
+
+/** The tools that are missing, added or changed, a line each. */
+export function toolDifferences(before: readonly PinnedTool[], now: readonly PinnedTool[]): string[] {
+  return named("tool", "name", before, now, toolChanges);
 }
 
 /** What moving from one pin to another changes, a line a change. */

@@ -1,9 +1,8 @@
-import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { join } from "node:path";
 import { z } from "zod";
 import { messageOf, SetupError } from "../../src/errors.js";
+import { packageRoot } from "../../src/package-root.js";
 
 const Sha256 = z.string().regex(/^[0-9a-f]{64}$/, "64 lower-case hexadecimal digits");
 
@@ -83,13 +82,9 @@ export function pinJsonSchema(): object {
   return z.toJSONSchema(Pin);
 }
 
-/** Where `mcp.json` lies: at the root of the package that this file belongs to, built or not. */
+/** Where `mcp.json` lies: at the root of this package. */
 export function pinFile(): string {
-  for (let folder = dirname(fileURLToPath(import.meta.url)); ; folder = dirname(folder)) {
-    const file = join(folder, "mcp.json");
-    if (existsSync(file)) return file;
-    if (folder === dirname(folder)) throw new SetupError("mcp.json, the pin of cua-driver, isn't in this package");
-  }
+  return join(packageRoot, "mcp.json");
 }
 
 /** Reads the pin. A file that isn't one is a SetupError that names the place. */
@@ -110,7 +105,13 @@ export async function readPin(file = pinFile()): Promise<Pin> {
   return pin.data;
 }
 
-/** The text of `mcp.json`: keys in the order of the schema, two spaces a level, a list of names on one line, as the project's formatter leaves it. */
+/** This package's own pin. */
+export const pinned: Pin = await readPin();
+
+/**
+ * The text of `mcp.json`: keys in the order of the schema, two spaces a level, a short list of names on one line, as the
+ * project's formatter leaves it.
+ */
 export function pinText(pin: Pin): string {
   const lists = /\[\n\s+("[^"\n]*"(?:,\n\s+"[^"\n]*")*)\n\s*\]/g;
   const text = JSON.stringify(Pin.parse(pin), null, 2).replace(lists, (whole, names: string) => {

@@ -1,4 +1,4 @@
-import type { BaseLogger } from "pino";
+import type { ComputerLog } from "../../src/computer/log.js";
 import type { Caller } from "../../src/environment/caller.js";
 import { AgentEnvError, messageOf } from "../../src/errors.js";
 import type { JsonObject } from "../../src/protocol/tool.js";
@@ -25,7 +25,7 @@ export interface SentCall {
  */
 export class DaemonSession {
   readonly #client: DaemonClient;
-  readonly #log: BaseLogger;
+  readonly #log: ComputerLog;
   readonly #settleMs: number;
   #control: ControlConnection | undefined;
   #beginning: Promise<ControlConnection> | undefined;
@@ -35,7 +35,7 @@ export class DaemonSession {
   #closing: Promise<void> | undefined;
   readonly #inFlight = new Set<Promise<void>>();
 
-  constructor(client: DaemonClient, log: BaseLogger, settleMs = SETTLE_MS) {
+  constructor(client: DaemonClient, log: ComputerLog, settleMs = SETTLE_MS) {
     this.#client = client;
     this.#log = log;
     this.#settleMs = settleMs;
@@ -145,10 +145,10 @@ export class DaemonSession {
 export class CallerSessions {
   readonly #sessions = new WeakMap<Caller, DaemonSession>();
   readonly #client: DaemonClient;
-  readonly #log: BaseLogger;
+  readonly #log: ComputerLog;
   readonly #settleMs: number;
 
-  constructor(client: DaemonClient, log: BaseLogger, settleMs = SETTLE_MS) {
+  constructor(client: DaemonClient, log: ComputerLog, settleMs = SETTLE_MS) {
     this.#client = client;
     this.#log = log;
     this.#settleMs = settleMs;

@@ -3,8 +3,11 @@ import { setImmediate } from "node:timers/promises";
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { type CallOptions, DaemonClient } from "../../../../drivers/cua-driver/daemon-client.js";
+import { verifyExecutable } from "../../../../drivers/cua-driver/install.js";
+import { digestTool, listedTools, toolDifferences } from "../../../../drivers/cua-driver/pin-differences.js";
 import { CallerSessions } from "../../../../drivers/cua-driver/sessions.js";
 import { Caller } from "../../../../src/environment/caller.js";
+import { SetupError } from "../../../../src/errors.js";
 import type { JsonObject } from "../../../../src/protocol/tool.js";
 import { RealDaemon } from "./real.js";
 
@@ -47,6 +50,17 @@ test("a session that one caller starts isn't shown to another, and ends with its
   );
   await two.end();
   await noSessionsLeft();
+});
+
+test("the daemon that runs lists the tools of the pin", async () => {
+  const tools = listedTools(await daemon.client.list()).map(digestTool);
+  expect(tools).toHaveLength(66);
+  expect(toolDifferences(daemon.pin.tools, tools)).toEqual([]);
+});
+
+test("the binary of the process that runs is the pinned one", async () => {
+  await verifyExecutable(`/proc/${daemon.pid}/exe`, daemon.pin);
+  await expect(verifyExecutable("/proc/self/exe", daemon.pin)).rejects.toThrow(SetupError);
 });
 
 test("a caller is to the daemon what a client of `cua-driver mcp` is", async () => {

@@ -1,0 +1,216 @@
+import { ComputerDriver, type DriverOptions } from "../../src/computer/driver.js";
+import type { DriverInstaller } from "../../src/computer/installer.js";
+import type { Capture, Delivery, PlannedInput } from "../../src/computer/operations.js";
+import type { SupportedPlatform } from "../../src/computer/platform.js";
+import type { ServiceSpec } from "../../src/computer/session.js";
+import type { ServedResource as Resource } from "../../src/environment/resource.js";
+import type { ForwardedTool } from "../../src/environment/served-tool.js";
+import { AgentEnvError } from "../../src/errors.js";
+import type { Button, Display, ReadyCheck, ScreenPoint, ScrollDirection } from "../../src/protocol/computer.js";
+import type { ImageContent, JsonObject } from "../../src/protocol/tool.js";
+import { CUA_KEYS, heldModifiers, keyPress } from "./chord.js";
+import { DaemonClient } from "./daemon-client.js";
+import { DesktopCalls } from "./desktop-calls.js";
+import { forwardTools } from "./forwarding.js";
+import { installCuaDriver, installedDriver, readServed, verifyExecutable, verifyInstalled } from "./install.js";
+import { type Pin, pinned } from "./pin.js";
+import type { Served } from "./served.js";
+import { daemonService, socketPath } from "./service.js";
+import { CallerSessions } from "./sessions.js";
+
+/** Characters that are sent as one `type_text`: what a cancelled call may still type. */
+const PIECE = 50;
+/** Measured of 0.37.0: `type_text` takes 10.1 ms a character. */
+const CHARACTER_MS = 10.5;
+
+/** A computer whose driver is trycua's cua-driver: its tools, beside computer/v1 made of its desktop scope. */
+export class CuaDriver extends ComputerDriver {
+  static readonly installer: DriverInstaller = {
+    version: pinned.driver.version,
+    install: (request) => installCuaDriver({ ...request, pin: pinned }),
+    verify: (dataDir) => verifyInstalled(dataDir, pinned),
+  };
+
+  readonly #pin: Pin = pinned;
+  readonly #client: DaemonClient;
+  readonly #calls: DesktopCalls;
+  readonly #sessions: CallerSessions;
+  #served: Served | undefined;
+
+  constructor(options: DriverOptions) {
+    super(options);
+    const { runtimeDir } = this.session;
+    this.#client = new DaemonClient({ socketPath: socketPath(runtimeDir), log: this.log });
+    this.#calls = new DesktopCalls(this.#client);
+    this.#sessions = new CallerSessions(this.#client, this.log);
+  }
+
+  /** Refuses an executable that isn't the pinned one, and reads what it serves. */
+  override async prepare(): Promise<void> {
+    const { dataDir } = this.session;
+    const { executable } = installedDriver(dataDir, this.#pin);
+    const [served] = await Promise.all([readServed(dataDir, this.#pin), verifyExecutable(executable, this.#pin)]);
+    this.#served = served;
+  }
+
+  override get environmentVersion(): string {
+    return this.#pin.driver.version;
+  }
+
+  override get buttons(): readonly Button[] {
+    return ["left", "right", "middle"];
+  }
+
+  override get maxClickCount(): number {
+    return 3;
+  }
+
+  override get keys(): readonly string[] {
+    return CUA_KEYS;
+  }
+
+  override get maxTextLength(): number {
+    return 5_000;
+  }
+
+  override get supports(): readonly SupportedPlatform[] {
+    return [{ os: { type: "linux", display: ["x11"] }, arch: ["amd64", "arm64"] }];
+  }
+
+  override get socketPath(): string {
+    return socketPath(this.session.runtimeDir);
+  }
+
+  override services(): ServiceSpec[] {
+    const { dataDir, runtimeDir } = this.session;
+    const { executable } = installedDriver(dataDir, this.#pin);
+    return [daemonService({ executable, runtimeDir, pin: this.#pin, client: this.#client })];
+  }
+
+  override estimateMs(input: PlannedInput): number {
+    return input.kind === "type" ? input.characters * CHARACTER_MS : super.estimateMs(input);
+  }
+
+  override async readyChecks(signal: AbortSignal): Promise<ReadyCheck[]> {
+    const { driver_version, pid } = await this.#client.metadata({ signal });
+    const ok = driver_version === this.#pin.driver.version;
+    return [
+      {
+        name: "daemon",
+        ok,
+        detail: `cua-driver ${driver_version}, pid ${pid}${ok ? "" : `; pinned is ${this.#pin.driver.version}`}`,
+      },
+    ];
+  }
+
+  override instructions(): string {
+    return this.#known.instructions;
+  }
+
+  override toolListExtras(): JsonObject {
+    return this.#known.listKeys;
+  }
+
+  override resources(): Resource[] {
+    return this.#known.resources.map(({ entry, text }) => ({
+      definition: entry,
+      read: () => ({ uri: entry.uri, mimeType: entry.mimeType, text }),
+    }));
+  }
+
+  override forwardedTools(): ForwardedTool[] {
+    return forwardTools(this.#known.tools, {
+      client: this.#client,
+      sessions: this.#sessions,
+      turn: (_tool, _args, { caller, signal }, send) =>
+        this.inputTurn(caller, signal, async (turn) => {
+          const { reply, settled } = send();
+          turn.outlast(settled);
+          return await reply;
+        }),
+      inputDelivered: (_tool, { caller }) => this.inputDelivered(caller),
+    });
+  }
+
+  override async display(signal: AbortSignal): Promise<Display> {
+    const { structuredContent } = await this.#calls.read("get_screen_size", signal);
+    const { width, height, scale_factor: scale } = (structuredContent ?? {}) as Record<string, unknown>;
+    if (typeof width !== "number" || typeof height !== "number" || typeof scale !== "number") {
+      throw new AgentEnvError("internal", "get_screen_size answered no size", { applied: "no" });
+    }
+    return { width, height, scale };
+  }
+
+  override async capture(signal: AbortSignal): Promise<Capture> {
+    const { content } = await this.#calls.read("get_desktop_state", signal);
+    const image = content.find((block): block is ImageContent => block.type === "image");
+    if (image?.mimeType !== "image/png") {
+      throw new AgentEnvError("internal", "get_desktop_state answered no PNG", { applied: "no" });
+    }
+    return { png: Buffer.from(image.data, "base64") };
+  }
+
+  override click(
+    { x, y }: ScreenPoint,
+    button: Button,
+    count: number,
+    modifiers: readonly string[],
+    signal: AbortSignal,
+    delivery: Delivery,
+  ): Promise<void> {
+    return this.#calls.input("click", { x, y, button, count, modifier: heldModifiers(modifiers) }, signal, delivery);
+  }
+
+  override drag(
+    path: readonly ScreenPoint[],
+    button: Button,
+    durationMs: number,
+    modifiers: readonly string[],
+    signal: AbortSignal,
+    delivery: Delivery,
+  ): Promise<void> {
+    const [from, to] = [path[0], path.at(-1)] as [ScreenPoint, ScreenPoint];
+    const args = { from_x: from.x, from_y: from.y, to_x: to.x, to_y: to.y, button, duration_ms: durationMs };
+    return this.#calls.input("drag", { ...args, modifier: heldModifiers(modifiers) }, signal, delivery);
+  }
+
+  override async scroll(
+    { x, y }: ScreenPoint,
+    direction: ScrollDirection,
+    amount: number,
+    modifiers: readonly string[],
+    signal: AbortSignal,
+    delivery: Delivery,
+  ): Promise<void> {
+    if (modifiers.length > 0) {
+      throw new AgentEnvError("unsupported", "this computer can't scroll with keys held", {
+        hint: "scroll without modifiers, or use the application's own keys, such as Control and + to zoom",
+      });
+    }
+    await this.#calls.input("scroll", { x, y, direction, amount }, signal, delivery);
+  }
+
+  /** In pieces, between which a cancelled call and one past its deadline stop. */
+  override async typeText(text: string, signal: AbortSignal, delivery: Delivery): Promise<void> {
+    const characters = [...text];
+    for (let at = 0; at < characters.length; at += PIECE) {
+      signal.throwIfAborted();
+      const piece = characters.slice(at, at + PIECE).join("");
+      await this.#calls.input("type_text", { text: piece }, signal, delivery);
+    }
+  }
+
+  override async press(chord: readonly string[], signal: AbortSignal, delivery: Delivery): Promise<void> {
+    await this.#calls.input("press_key", { ...keyPress(chord) }, signal, delivery);
+  }
+
+  override async close(): Promise<void> {
+    await super.close();
+    this.#client.close();
+  }
+
+  get #known(): Served {
+    if (this.#served === undefined) throw new Error("prepare() comes first");
+    return this.#served;
+  }
+}
