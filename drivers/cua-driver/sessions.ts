@@ -7,7 +7,7 @@ import type { CallOptions, DaemonClient } from "./daemon-client.js";
 import type { DaemonReply } from "./daemon-reply.js";
 
 /** How long calls in flight may take to settle before their session is ended all the same, in milliseconds. */
-export const SETTLE_MS = 5_000;
+export const SETTLE_MS = 1_000;
 
 /** Why a session at the daemon came to its end. */
 export type SessionEnd = "the caller ended" | "its connection is gone" | "the daemon was restarted";
