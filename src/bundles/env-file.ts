@@ -5,9 +5,6 @@ import { z } from "zod";
 import { closest } from "../closest.js";
 import { SetupError } from "../errors.js";
 
-/** A name on the command line, such as a program with its arguments: one string for a shell, or a list as it is. */
-const Command = z.union([z.string().min(1), z.tuple([z.string().min(1)], z.string())]);
-
 const ToolFilter = z.strictObject({
   only: z.array(z.string().min(1)).optional(),
   hide: z.array(z.string().min(1)).optional(),
@@ -32,8 +29,8 @@ export const EnvFile = z
     display: z.strictObject({ width: side, height: side }).optional(),
     apps: z
       .strictObject({
-        /** Programs that are started once the desktop is up. */
-        start: z.array(Command).default([]),
+        /** Command lines, as a shell reads them, that are started once the desktop is up. */
+        start: z.array(z.string().min(1)).default([]),
         /** Debian packages that have to be installed. */
         packages: z.array(z.string().regex(/^[a-z0-9][a-z0-9.+-]*$/, "is a Debian package name")).default([]),
       })

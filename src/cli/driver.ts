@@ -1,0 +1,55 @@
+import { resolve } from "node:path";
+import { Command } from "commander";
+import { driverModule, loadClass } from "../bundles/load-class.js";
+import type { DriverInstaller } from "../computer/installer.js";
+import { SetupError } from "../errors.js";
+import { packageRoot } from "../package-root.js";
+import { dataFolder } from "./data-folder.js";
+import { note, print, printJson, styled } from "./output.js";
+
+const installCommand = new Command("install")
+  .description("Install a driver's program, checked against its pinned digests.")
+  .argument("<driver>", "the driver's alias, such as cua-driver")
+  .option("--from <file>", "install from this file; nothing is downloaded")
+  .option("--json", "print JSON for machines")
+  .addHelpText("after", "\nExample:\n  $ agentenv driver install cua-driver")
+  .action(async (driver: string, options: { from?: string; json?: boolean }) => {
+    const installer = await installerOf(driver);
+    const { folder, fresh } = await installer.install({
+      dataDir: dataFolder(),
+      ...(options.from === undefined ? {} : { from: resolve(process.env.INIT_CWD ?? process.cwd(), options.from) }),
+      onProgress: note,
+    });
+    if (options.json) printJson({ driver, version: installer.version, folder, fresh });
+    else print(`${driver} ${installer.version} ${fresh ? "installed" : "is installed"} in ${folder}`);
+  });
+
+const verifyCommand = new Command("verify")
+  .description("Compare what is installed with what is pinned. The exit code is 1 on any difference.")
+  .argument("<driver>", "the driver's alias, such as cua-driver")
+  .option("--json", "print JSON for machines")
+  .addHelpText("after", "\nExample:\n  $ agentenv driver verify cua-driver")
+  .action(async (driver: string, options: { json?: boolean }) => {
+    const installer = await installerOf(driver);
+    const differences = await installer.verify(dataFolder());
+    if (options.json) printJson({ driver, version: installer.version, differences });
+    else {
+      for (const difference of differences) print(`${styled("red", "differs")} ${difference}`);
+      if (differences.length === 0) print(`${driver} ${installer.version} is as pinned`);
+    }
+    if (differences.length > 0) process.exitCode = 1;
+  });
+
+/** `agentenv driver …`: the programs that drivers bring. */
+export const driverCommand = new Command("driver")
+  .description("Install a driver's program and verify what is installed.")
+  .addHelpText("after", "\nExample:\n  $ agentenv driver install cua-driver")
+  .addCommand(installCommand)
+  .addCommand(verifyCommand);
+
+async function installerOf(driver: string): Promise<DriverInstaller> {
+  const found = await loadClass(packageRoot, driverModule(driver, "agentenv driver"));
+  const { installer } = found as { installer?: DriverInstaller };
+  if (installer !== undefined) return installer;
+  throw new SetupError(`the driver ${driver} needs nothing installed`, { hint: "start it: agentenv up" });
+}

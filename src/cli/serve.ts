@@ -1,0 +1,119 @@
+/** The server's process: what `agentenv up` starts as the session user, behind its guardian. */
+import type { FastifyInstance } from "fastify";
+import type { Logger } from "pino";
+import { loadClass } from "../bundles/load-class.js";
+import { ComputerDriver } from "../computer/driver.js";
+import { Desktop } from "../desktop/desktop.js";
+import { type ServerSide, serverSide } from "../desktop/server-side.js";
+import { Application } from "../environment/application.js";
+import type { Environment } from "../environment/environment.js";
+import { SetupError } from "../errors.js";
+import { listen } from "../http/listen.js";
+import { buildHttp } from "../http/server.js";
+import { Tokens } from "../http/tokens.js";
+import { McpEndpoint } from "../mcp/endpoint.js";
+import { packageRoot } from "../package-root.js";
+import { showReady } from "./banner.js";
+import { reportFailure } from "./failure.js";
+import { createLog } from "./log.js";
+import type { StartPlan } from "./start-plan.js";
+
+/** How long a computer may take to pass its checks. Then it is served all the same, and says what is missing. */
+const READY_MS = 60_000;
+
+const side = await serverSide();
+const plan = side.payload as StartPlan;
+const log = createLog(plan.log);
+/** What has to be closed, newest last. */
+const open: (() => Promise<unknown>)[] = [];
+side.stopping.addEventListener("abort", () => void stop(0), { once: true });
+
+let stopped = false;
+async function stop(code: number): Promise<void> {
+  if (stopped) return;
+  stopped = true;
+  for (const close of open.reverse()) {
+    await close().catch((thrown: unknown) => log.error({ err: thrown }, "stopping was not clean"));
+  }
+  process.exit(code);
+}
+
+try {
+  await start(side, plan, log);
+} catch (thrown) {
+  if (!side.stopping.aborted) reportFailure(thrown);
+  await stop(1);
+}
+
+async function start(side: ServerSide, plan: StartPlan, log: Logger): Promise<void> {
+  const loading = loadClass(plan.file.type === "computer" ? packageRoot : plan.folder, plan.module);
+  // A class that can't be loaded is said after a desktop that can't be started, not as an unhandled rejection.
+  loading.catch(() => {});
+  const desktop = plan.file.type === "computer" ? await startDesktop(side, plan, log) : undefined;
+  const environment = await makeEnvironment(await loading, desktop, plan, log);
+  open.push(() => environment.close());
+
+  const application = await Application.build(environment, log);
+  const { idle_s, max } = plan.file.session ?? {};
+  const mcp = new McpEndpoint(application, {
+    ...(idle_s === undefined ? {} : { idleMs: idle_s * 1000 }),
+    ...(max === undefined ? {} : { maxSessions: max }),
+  });
+  const app: FastifyInstance = buildHttp(application, mcp, {
+    log,
+    allowedHosts: plan.allowedHosts,
+    ...(plan.tokens === undefined ? {} : { tokens: Tokens.fromJSON(plan.tokens) }),
+  });
+  open.push(() => app.close());
+  open.push(() => mcp.close());
+  const port = await listen(app, plan.host, plan.port);
+
+  if (environment instanceof ComputerDriver) {
+    await desktop?.addServices(environment.services());
+    desktop?.startApps(plan.file.apps?.start ?? []);
+  }
+  await untilReady(environment, side.stopping, log);
+  if (side.stopping.aborted) return;
+  showReady({ side, plan, port, environment, application, desktop });
+}
+
+async function startDesktop(side: ServerSide, plan: StartPlan, log: Logger): Promise<Desktop> {
+  const { width = 1280, height = 800 } = plan.file.display ?? {};
+  const desktop = await Desktop.start({
+    display: { width, height, ...(plan.display === undefined ? {} : { name: plan.display }) },
+    runtimeDir: side.runtimeDir,
+    dataDir: plan.dataDir,
+    guard: side.guard,
+    log,
+  });
+  open.push(() => desktop.close());
+  return desktop;
+}
+
+async function makeEnvironment(
+  found: new (...args: never[]) => object,
+  desktop: Desktop | undefined,
+  plan: StartPlan,
+  log: Logger,
+): Promise<Environment> {
+  const Class = found as unknown as new (options?: object) => Environment;
+  if (desktop === undefined) return new Class();
+  const driver = new Class({ session: desktop.session, settings: plan.settings, log });
+  if (driver instanceof ComputerDriver) await driver.prepare();
+  return driver;
+}
+
+async function untilReady(environment: Environment, stopping: AbortSignal, log: Logger): Promise<void> {
+  const deadline = performance.now() + READY_MS;
+  for (let wait = 10; !stopping.aborted; wait = Math.min(wait * 2, 500)) {
+    const { ready, reasons } = await environment.readiness();
+    if (ready) return;
+    if (performance.now() > deadline) {
+      throw new SetupError(`it isn't ready after ${READY_MS / 1000} s: ${reasons.join("; ")}`, {
+        hint: "the log above says what was tried",
+      });
+    }
+    log.debug({ reasons }, "not ready yet");
+    await new Promise((resolve) => setTimeout(resolve, wait));
+  }
+}

@@ -1,0 +1,27 @@
+import type { EnvFile } from "../bundles/env-file.js";
+import type { ComputerSettings } from "../computer/settings.js";
+import type { TokenHash } from "../http/tokens.js";
+
+/**
+ * What `agentenv up` has read and checked before it becomes the session user, for the server that it starts. It travels
+ * where other programs of that user can't read it.
+ */
+export interface StartPlan {
+  /** The env's folder, where the server can read it. */
+  readonly folder: string;
+  readonly file: EnvFile;
+  /** The class to serve, as `file.ts#Class`: a driver's relative to the package, an env's own relative to its folder. */
+  readonly module: string;
+  readonly settings: ComputerSettings;
+  readonly dataDir: string;
+  readonly host: string;
+  readonly port: number;
+  /** `:N`, or undefined for a display of its own. */
+  readonly display?: string;
+  readonly tokens?: readonly TokenHash[];
+  readonly allowedHosts: readonly string[];
+  readonly environmentName: string;
+  readonly log: { readonly level: string; readonly file?: string };
+  /** Whether the one line that says it is ready is JSON. */
+  readonly json: boolean;
+}

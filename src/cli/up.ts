@@ -1,0 +1,166 @@
+import { existsSync, readFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { basename, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { Command, InvalidArgumentError, Option } from "commander";
+import { type EnvFile, readEnvFile } from "../bundles/env-file.js";
+import { driverModule } from "../bundles/load-class.js";
+import { loadSettings } from "../computer/settings.js";
+import { enterSession } from "../desktop/enter.js";
+import { runtimeFolder } from "../desktop/folders.js";
+import { messageOf, SetupError } from "../errors.js";
+import { listenRefusal } from "../http/listen.js";
+import { Tokens } from "../http/tokens.js";
+import { packageRoot } from "../package-root.js";
+import { dataFolder } from "./data-folder.js";
+import type { StartPlan } from "./start-plan.js";
+
+interface UpOptions {
+  port: number;
+  host: string;
+  display?: string;
+  user?: string;
+  tokens?: string;
+  insecure?: boolean;
+  allowedHost: string[];
+  json?: boolean;
+  logLevel: string;
+  logFile?: string;
+}
+
+const LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"];
+
+/** `agentenv up [ENV]`: starts an env and stays in the foreground. */
+export const upCommand = new Command("up")
+  .description("Start an env and serve it until Ctrl-C.")
+  .argument("[env]", "a folder with an env.toml", "bundles/desk")
+  .addOption(
+    new Option("--port <n>", "the port to listen on, 0 for any free one")
+      .env("MCP_PORT")
+      .default(18765)
+      .argParser(parsePort),
+  )
+  .addOption(new Option("--host <address>", "the address to listen on").env("MCP_HOST").default("127.0.0.1"))
+  .option("--display <display>", ":N for the X server there, started if none answers; env for the variable DISPLAY")
+  .option("--user <name>", "the session user (as root; default: the env's, else agent)")
+  .option("--tokens <file>", "the bearer tokens that are taken, one scope:token a line; scopes: agent, framework")
+  .option("--insecure", "listen beyond loopback without tokens")
+  .option("--allowed-host <name>", "a name that requests may use for this server; may be repeated", collect, [])
+  .option("--json", "print one line of JSON when it is ready")
+  .addOption(new Option("--log-level <level>", "what to log").choices(LEVELS).default("info"))
+  .option("--log-file <file>", "log JSON to this file instead of standard error")
+  .addHelpText(
+    "after",
+    `
+Examples:
+  $ agentenv up                                  start the desk on port 18765
+  $ agentenv up ./my-env --port 0 --json         any free port, told as JSON
+  $ agentenv up --host 0.0.0.0 --tokens tokens   reachable from elsewhere`,
+  )
+  .action(async (env: string, options: UpOptions) => {
+    const folder = envFolder(env);
+    const file = readEnvFile(folder);
+    const plan = readPlan(folder, file, options);
+    await checkPort(options.host, options.port);
+    enterSession({
+      user: options.user ?? file.user,
+      runtimeDir: runtimeFolder(options.port),
+      dataDir: plan.dataDir,
+      server: fileURLToPath(new URL("serve.js", import.meta.url)),
+      folders: folder.startsWith(`${packageRoot}/`) ? [] : [folder],
+      environment: { ENVIRONMENT_NAME: plan.environmentName },
+      payload: (locate): StartPlan => ({ ...plan, folder: locate(plan.folder) }),
+    });
+  });
+
+/** Relative to where the person stood: npm has moved to the package's folder since. `bundles/desk` is ours from anywhere. */
+function envFolder(env: string): string {
+  const given = resolve(process.env.INIT_CWD ?? process.cwd(), env);
+  return env.startsWith("bundles/") && !existsSync(given) ? resolve(packageRoot, env) : given;
+}
+
+/** Checks all that can be checked before anything is started. */
+function readPlan(folder: string, file: EnvFile, options: UpOptions): StartPlan {
+  const source = resolve(folder, "env.toml");
+  const environmentName = process.env.ENVIRONMENT_NAME || file.name || basename(folder);
+  const module = file.type === "computer" ? driverModule(file.driver ?? "", source) : (file.module ?? "");
+  const tokens = readTokens(options);
+  const display = readDisplay(options.display);
+  return {
+    folder,
+    file,
+    module,
+    settings: loadSettings(process.env, file.settings),
+    dataDir: dataFolder(),
+    host: options.host,
+    port: options.port,
+    ...(display === undefined ? {} : { display }),
+    ...(tokens === undefined ? {} : { tokens: tokens.toJSON() }),
+    allowedHosts: options.allowedHost,
+    environmentName,
+    log: {
+      level: options.logLevel,
+      ...(options.logFile === undefined
+        ? {}
+        : { file: resolve(process.env.INIT_CWD ?? process.cwd(), options.logFile) }),
+    },
+    json: options.json ?? false,
+  };
+}
+
+function readTokens({ host, tokens, insecure }: UpOptions): Tokens | undefined {
+  if (tokens !== undefined) {
+    const file = resolve(process.env.INIT_CWD ?? process.cwd(), tokens);
+    try {
+      return Tokens.parse(readFileSync(file, "utf8"), file);
+    } catch (thrown) {
+      if (thrown instanceof SetupError) throw thrown;
+      throw new SetupError(`the tokens file can't be read: ${messageOf(thrown)}`, { cause: thrown });
+    }
+  }
+  const isLoopback = host === "localhost" || host === "::1" || /^127\./.test(host);
+  if (!isLoopback && !insecure) {
+    throw new SetupError(`${host} is reachable from other machines, and no tokens are asked for`, {
+      hint: "name the tokens that are taken with --tokens FILE, or say --insecure if whoever reaches it may use it",
+    });
+  }
+  return undefined;
+}
+
+function readDisplay(given: string | undefined): string | undefined {
+  if (given === undefined) return undefined;
+  const display = given === "env" ? process.env.DISPLAY : given;
+  if (display !== undefined && /^:\d{1,5}(\.0)?$/.test(display)) return display.replace(/\.0$/, "");
+  throw new SetupError(
+    given === "env"
+      ? `the variable DISPLAY is ${JSON.stringify(display ?? "")}`
+      : `--display ${given} names no display`,
+    { hint: "a display of this machine is :N, such as :5; without --display the computer gets one of its own" },
+  );
+}
+
+/** Finds a taken port before anything is started. Whether it is still free is seen when the server listens. */
+async function checkPort(host: string, port: number): Promise<void> {
+  if (port === 0) return;
+  const probe = createServer();
+  try {
+    await new Promise<void>((done, failed) => {
+      probe.once("error", failed);
+      probe.listen({ host, port }, done);
+    });
+  } catch (thrown) {
+    throw listenRefusal(host, port, thrown);
+  } finally {
+    probe.close();
+  }
+}
+
+function parsePort(text: string): number {
+  const port = Number(text);
+  if (!/^\d+$/.test(text) || port > 65_535) throw new InvalidArgumentError("It is a port, 0 to 65535.");
+  return port;
+}
+
+function collect(value: string, before: string[]): string[] {
+  return [...before, value];
+}
