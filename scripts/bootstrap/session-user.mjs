@@ -17,9 +17,7 @@ export function sessionUserStep(named) {
         env: nodeEnv,
         advice: "Name a user that exists with --user NAME, or `user` in env.toml.",
       });
-      say(
-        `Made the user ${DEFAULT_USER}: the computer runs as it, since nothing that an agent reaches may run as root.`,
-      );
+      return `Made the user ${DEFAULT_USER}: the computer runs as it, since nothing that an agent reaches may run as root.`;
     },
   };
 }
