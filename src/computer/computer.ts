@@ -96,6 +96,7 @@ export class Computer {
     applied: Applied,
     run: (signal: AbortSignal) => Promise<T>,
   ): Promise<T> {
+    if (signal.aborted) throw cancelled();
     using deadline = new Deadline(signal, this.callDeadlineMs);
     try {
       return await deadline.bound(run(deadline.signal));

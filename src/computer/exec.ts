@@ -113,6 +113,8 @@ export class Commands {
   async #start(request: ExecRequest, timeoutMs: number): Promise<CommandResult> {
     const child = await this.#spawn(request);
     this.#children.add(child);
+    // The computer may have been closed while the program was started.
+    if (this.#closed) killGroup(child);
     const limit = this.settings().exec_output_bytes;
     const stdout = new CappedOutput(child.stdout, limit);
     const stderr = new CappedOutput(child.stderr, limit);

@@ -422,10 +422,15 @@ describe("computer_wait", () => {
     ] as const) {
       const cancelled = new AbortController();
       computer.driver.before = (_operation, signal) =>
-        new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+        new Promise((_resolve, reject) => {
+          if (signal.aborted) reject(signal.reason);
+          signal.addEventListener("abort", () => reject(signal.reason));
+        });
+      const from = performance.now();
       const call = me.call(name, args, cancelled.signal);
-      cancelled.abort();
+      setImmediate(() => cancelled.abort());
       expect((await call).structuredContent).toMatchObject({ code: "timeout", applied: "no" });
+      expect(performance.now() - from).toBeLessThan(500);
     }
   });
 });
