@@ -87,14 +87,18 @@ export class RealDaemon {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.client.close();
-    for (const child of [this.#daemon, this.x]) {
-      if (!child || child.exitCode !== null || child.signalCode !== null) continue;
-      const closed = new Promise((resolve) => child.once("close", resolve));
-      killGroup(child);
-      await closed;
-    }
+    // The X server is told to end, so that it removes its lock and its socket.
+    await end(this.#daemon, "SIGKILL");
+    await end(this.x, "SIGTERM");
     await this.release();
   }
+}
+
+async function end(child: ChildProcess | undefined, signal: NodeJS.Signals): Promise<void> {
+  if (!child || child.exitCode !== null || child.signalCode !== null) return;
+  const closed = new Promise((resolve) => child.once("close", resolve));
+  killGroup(child, signal);
+  await closed;
 }
 
 function group(file: string, args: readonly string[], env?: NodeJS.ProcessEnv, cwd?: string): ChildProcess {
