@@ -8,6 +8,9 @@ const JPEG_QUALITY = 85;
 /** The fastest setting whose files stay small on screens. */
 const PNG = { compressionLevel: 2, adaptiveFiltering: false } as const;
 
+/** How many buffers for raw pixels are kept at hand. */
+const MAX_SPARE = 2;
+
 // Every picture is decoded once or never, so a cache of decoded ones would only hold memory.
 sharp.cache(false);
 
@@ -20,43 +23,47 @@ export interface Size {
 
 /** The pixels of a frame. They are kept as a PNG, encoded at most once, and decoded only for a crop or a JPEG. */
 export class Picture {
-  #rgb: Buffer | undefined;
+  /** Raw pixels, ten times as large as the PNG: let go of as soon as there is one and nothing reads them. */
+  #rgb: Pixels | undefined;
+  #readers = 0;
+  #encoded = false;
   #png: Promise<Buffer> | undefined;
   #jpeg: { quality: number; data: Promise<Buffer> } | undefined;
 
   private constructor(
     readonly width: number,
     readonly height: number,
-    pixels: { png: Buffer } | { rgb: Buffer },
+    pixels: Buffer | Pixels,
   ) {
-    if ("png" in pixels) this.#png = Promise.resolve(pixels.png);
-    else this.#rgb = pixels.rgb;
+    if (Buffer.isBuffer(pixels)) this.#png = Promise.resolve(pixels);
+    else this.#rgb = pixels;
   }
 
   /** Throws a TypeError for a capture that is no picture. */
   static of(capture: Capture): Picture {
     if ("png" in capture) {
       const { width, height } = pngSize(capture.png);
-      return new Picture(width, height, capture);
+      return new Picture(width, height, capture.png);
     }
-    return new Picture(capture.width, capture.height, { rgb: rgbOf(capture) });
+    return new Picture(capture.width, capture.height, rgbOf(capture));
   }
 
   png(): Promise<Buffer> {
-    this.#png ??= this.#encode();
+    this.#png ??= this.#reading(async (pixels) => {
+      const png = await pixels.png(PNG).toBuffer();
+      this.#encoded = true;
+      return png;
+    });
     return this.#png;
   }
 
   /** A JPEG of the picture, from what there is at hand; the last one made is kept until `forgetJpeg`. */
   async jpeg(quality: number = JPEG_QUALITY): Promise<Buffer> {
     if (this.#jpeg?.quality !== quality) {
-      this.#jpeg = {
-        quality,
-        data: this.#decoded().then((pixels) => pixels.removeAlpha().jpeg({ quality }).toBuffer()),
-      };
+      const data = this.#reading((pixels) => pixels.removeAlpha().jpeg({ quality }).toBuffer());
+      this.#jpeg = { quality, data };
     }
     const jpeg = await this.#jpeg.data;
-    // The raw pixels are ten times as large as the PNG: they are let go of as soon as there is one.
     if (this.#rgb !== undefined) this.png().catch(() => {});
     return jpeg;
   }
@@ -66,27 +73,52 @@ export class Picture {
   }
 
   /** A part of the picture, its pixels as they are. */
-  async crop(box: Box): Promise<Picture> {
-    const pixels = await this.#decoded();
-    const png = await pixels
-      .extract({ left: box.left, top: box.top, width: box.width, height: box.height })
-      .png(PNG)
-      .toBuffer();
-    return new Picture(box.width, box.height, { png });
+  crop(box: Box): Promise<Picture> {
+    const { left, top, width, height } = box;
+    return this.#reading(async (pixels) => {
+      const png = await pixels.extract({ left, top, width, height }).png(PNG).toBuffer();
+      return new Picture(width, height, png);
+    });
   }
 
-  async #encode(): Promise<Buffer> {
-    const pixels = await this.#decoded();
-    const png = await pixels.png(PNG).toBuffer();
-    this.#rgb = undefined;
-    return png;
-  }
-
-  async #decoded(): Promise<Sharp> {
-    if (this.#rgb === undefined) return sharp(await this.png(), { limitInputPixels: false });
-    return sharp(this.#rgb, { raw: { width: this.width, height: this.height, channels: 3 } });
+  async #reading<T>(read: (pixels: Sharp) => Promise<T>): Promise<T> {
+    if (this.#rgb === undefined) return read(sharp(await this.png(), { limitInputPixels: false }));
+    this.#readers += 1;
+    try {
+      return await read(sharp(this.#rgb.bytes, { raw: { width: this.width, height: this.height, channels: 3 } }));
+    } finally {
+      this.#readers -= 1;
+      if (this.#encoded && this.#readers === 0) {
+        if (this.#rgb.ours) SPARE.give(this.#rgb.bytes);
+        this.#rgb = undefined;
+      }
+    }
   }
 }
+
+/** Three bytes a pixel. */
+interface Pixels {
+  readonly bytes: Buffer;
+  /** Whether the buffer was made here, and not by the driver. */
+  readonly ours: boolean;
+}
+
+/** Buffers to be used again: a screen's pixels are megabytes, and such buffers pile up until they are collected. */
+class SpareBuffers {
+  readonly #spare: Buffer[] = [];
+
+  take(size: number): Buffer {
+    const at = this.#spare.findIndex((buffer) => buffer.length === size);
+    return (at === -1 ? undefined : this.#spare.splice(at, 1)[0]) ?? Buffer.allocUnsafeSlow(size);
+  }
+
+  give(buffer: Buffer): void {
+    this.#spare.push(buffer);
+    if (this.#spare.length > MAX_SPARE) this.#spare.shift();
+  }
+}
+
+const SPARE = new SpareBuffers();
 
 const PNG_SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 
@@ -99,20 +131,20 @@ function pngSize(png: Buffer): Size {
 }
 
 /** A capture's pixels as sharp takes them, three bytes each; a fourth byte is no alpha and is dropped. */
-function rgbOf({ raw, layout, width, height }: Raw): Buffer {
+function rgbOf({ raw, layout, width, height }: Raw): Pixels {
   const step = layout === "RGB" ? 3 : 4;
   if (raw.length !== width * height * step) {
     throw new TypeError(`the capture has ${raw.length} bytes, not those of ${width}x${height} pixels in ${layout}`);
   }
-  if (layout === "RGB") return raw;
-  const rgb = Buffer.allocUnsafeSlow(width * height * 3);
+  if (layout === "RGB") return { bytes: raw, ours: false };
+  const rgb = SPARE.take(width * height * 3);
   const [red, blue] = layout === "BGRX" ? [2, 0] : [0, 2];
   for (let from = 0, to = 0; from < raw.length; from += 4, to += 3) {
     rgb[to] = raw[from + red] as number;
     rgb[to + 1] = raw[from + 1] as number;
     rgb[to + 2] = raw[from + blue] as number;
   }
-  return rgb;
+  return { bytes: rgb, ours: true };
 }
 
 /** The picture of a capture, the same one for the same capture. */

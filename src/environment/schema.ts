@@ -6,7 +6,16 @@ import type { JsonObject } from "../protocol/tool.js";
  * `$schema` is left out, unless the schema names it itself (`.meta({ $schema: … })`).
  */
 export function jsonSchemaOf(schema: z.ZodType, io: "input" | "output"): JsonObject {
-  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, target: "draft-2020-12", unrepresentable: "any" });
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, {
+    io,
+    target: "draft-2020-12",
+    unrepresentable: "any",
+    override: ({ jsonSchema }) => {
+      // The bounds that zod gives every integer say something about numbers here, and nothing about the value.
+      if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
+      if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
+    },
+  });
   const named = schema.meta()?.$schema;
   return (named === undefined ? rest : { $schema: named, ...rest }) as JsonObject;
 }

@@ -38,6 +38,7 @@ describe("the tools", () => {
     for (const { definition } of computer.application.tools) {
       expect(definition.inputSchema.type).toBe("object");
       expect(definition.outputSchema?.type).toBe("object");
+      expect(JSON.stringify(definition)).not.toContain("9007199254740991");
       const reads = /_(screenshot|wait|position|list)$/.test(definition.name);
       expect(definition.annotations).toEqual(
         reads
