@@ -152,7 +152,7 @@ export class Commands {
     try {
       child = this.user.spawn(program, args, {
         cwd: folder,
-        env: { ...this.user.environment(), ...env },
+        env: env ?? {},
         stdio: ["ignore", "pipe", "pipe"],
         detached: true,
       });

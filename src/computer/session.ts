@@ -25,8 +25,8 @@ export interface SessionUser {
    */
   environment(): Record<string, string>;
   /**
-   * Starts a program as the session user, in its home unless `options.cwd` says otherwise. Its environment is `options.env`
-   * as it is, else `environment()`.
+   * Starts a program as the session user, in its home unless `options.cwd` says otherwise, with `environment()` and what
+   * `options.env` adds to it.
    */
   spawn(file: string, args: readonly string[], options?: SpawnOptions): ChildProcess;
 }

@@ -1,5 +1,4 @@
 /** A server that has a desktop and nothing else: it prints one line of JSON when it is up, and stops when it is told. */
-import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
 import type { Computer } from "./computer-start.js";
@@ -20,16 +19,13 @@ export interface Up {
   startMs: number;
 }
 
-// Beside the clone's build, or, where this file was copied for the session user, beside the copy of the build.
-const build = ["../../node_modules/agent-env/dist/", "../../dist/"]
-  .map((path) => new URL(path, import.meta.url))
-  .find((url) => existsSync(url));
-const load = (file: string) => import(new URL(`src/desktop/${file}`, build).href);
-const { serverSide } = (await load("server-side.js")) as typeof import("../../src/desktop/server-side.js");
+const start = new URL("computer-start.ts", import.meta.url).href;
+const { built } = (await import(start)) as typeof import("./computer-start.js");
+const { serverSide } = (await import(built("server-side.js"))) as typeof import("../../src/desktop/server-side.js");
 const side = await serverSide();
 const begun = performance.now();
-const { Desktop } = (await load("desktop.js")) as typeof import("../../src/desktop/desktop.js");
-const { pino } = createRequire(new URL("src/desktop/desktop.js", build))("pino") as typeof import("pino");
+const { Desktop } = (await import(built("desktop.js"))) as typeof import("../../src/desktop/desktop.js");
+const { pino } = createRequire(built("desktop.js"))("pino") as typeof import("pino");
 
 const computer = side.payload as Computer;
 const desktop = await Desktop.start({

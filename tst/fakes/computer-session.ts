@@ -20,7 +20,8 @@ export function fakeSession(uid = 12_345): FakeSession {
       gid: uid,
       home,
       environment,
-      spawn: (file, args, options = {}) => spawn(file, [...args], { cwd: home, env: environment(), ...options }),
+      spawn: (file, args, options = {}) =>
+        spawn(file, [...args], { cwd: home, ...options, env: { ...environment(), ...options.env } }),
     },
     [Symbol.dispose]: () => rmSync(home, { recursive: true, force: true }),
   };

@@ -1,4 +1,5 @@
 /** Starts a computer as `agentenv up` does, by the build: `node computer-start.ts OPTIONS`, the options of a `Start` as JSON. */
+import { existsSync } from "node:fs";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -23,9 +24,15 @@ export interface Computer {
   secret?: string;
 }
 
+/** Beside the clone's build, or, where this file was copied for the session user, beside the copy of the build. */
+export function built(file: string): string {
+  const candidates = ["../../node_modules/agent-env/dist/", "../../dist/"];
+  const build = candidates.map((path) => new URL(path, import.meta.url)).find((url) => existsSync(url));
+  return new URL(`src/desktop/${file}`, build).href;
+}
+
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const build = new URL("../../dist/src/desktop/enter.js", import.meta.url).href;
-  const { enterSession } = (await import(build)) as typeof import("../../src/desktop/enter.js");
+  const { enterSession } = (await import(built("enter.js"))) as typeof import("../../src/desktop/enter.js");
   const { user, computer, ...options } = JSON.parse(process.argv[2] ?? "") as Start;
   const server = fileURLToPath(new URL("computer-server.ts", import.meta.url));
   try {

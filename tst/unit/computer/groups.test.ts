@@ -172,13 +172,14 @@ describe("computer_keyboard_*", () => {
     await using computer = await TestComputer.start(FullPaintDriver);
     const [me, other] = [computer.caller("me"), computer.caller("other")];
     await me.ok("computer_keyboard_down", { keys: ["Shift", "a"] });
-    await other.ok("computer_keyboard_down", { keys: ["b"] });
+    await other.ok("computer_keyboard_down", { keys: ["b", "Shift"] });
     let failures = 1;
     computer.driver.before = async (operation) => {
       if (operation === "key up" && failures-- > 0) throw new Error("not now");
     };
     await me.caller.end();
-    expect([...computer.driver.down]).toEqual(["b"]);
+    expect([...computer.driver.down]).toEqual(["Shift", "b"]);
+    expect(computer.driver.inputs.at(-1)).toEqual(["key up", ["a"]]);
     expect(computer.log.lines.map((line) => line.level)).toEqual(["warn"]);
   });
 

@@ -40,6 +40,29 @@ describe("the input queue", () => {
     expect([most, queue.busy]).toEqual([1, false]);
   });
 
+  it("lets no call slip in between one that ends and the first that waits", async () => {
+    const queue = new InputQueue();
+    const order: string[] = [];
+    let running = 0;
+    const run = (name: string) =>
+      queue.turn(new Caller(name), never(), 5_000, async () => {
+        running += 1;
+        order.push(`${name} ${running}`);
+        await new Promise((resolve) => setImmediate(resolve));
+        running -= 1;
+      });
+    const holder = hold(queue);
+    const waiting = run("waiting");
+    holder.letGo();
+    const newcomers: Promise<void>[] = [];
+    for (let n = 0; n < 12; n += 1) {
+      newcomers.push(run("new"));
+      await Promise.resolve();
+    }
+    await Promise.all([waiting, ...newcomers]);
+    expect(order).toEqual(["waiting 1", ...newcomers.map(() => "new 1")]);
+  });
+
   it("refuses a wait that takes too long with input_busy and applied no, and isn't left held by it", async () => {
     const queue = new InputQueue();
     const holder = hold(queue);
