@@ -5,7 +5,7 @@ import { type Display, type DisplayOptions, openDisplay } from "./display.js";
 import { DESKTOP_PROGRAMS, requirePrograms } from "./programs.js";
 import type { Guard } from "./server-side.js";
 import { Service, type ServiceOptions } from "./service.js";
-import { busAddress, sessionBus } from "./session-bus.js";
+import { sessionBus } from "./session-bus.js";
 import { currentAccount, desktopEnvironment, loginEnvironment, OwnUser } from "./users.js";
 import { windowManager } from "./window-manager.js";
 
@@ -57,15 +57,15 @@ export class Desktop {
     requirePrograms(DESKTOP_PROGRAMS);
     const { runtimeDir, dataDir, log } = options;
     const account = currentAccount();
-    const login = loginEnvironment(account, runtimeDir);
+    const login = loginEnvironment(account);
     let apps: Apps | undefined;
     const display = await openDisplay(options.display, {
-      user: new OwnUser(account, login),
+      user: new OwnUser(account, { ...login, XDG_RUNTIME_DIR: runtimeDir }),
       log,
       guard: options.guard ?? NOBODY,
       onAway: () => apps?.displayWentAway(),
     });
-    const user = new OwnUser(account, { ...login, ...desktopEnvironment(display, busAddress(runtimeDir)) });
+    const user = new OwnUser(account, { ...login, ...desktopEnvironment(display, runtimeDir) });
     apps = new Apps(user, log);
     const desktop = new Desktop({ display: display.name, user, runtimeDir, dataDir }, display, apps, options);
     try {

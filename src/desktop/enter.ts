@@ -1,9 +1,10 @@
 import { spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { closeSync, existsSync, openSync, writeFileSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { closeSync, openSync, writeFileSync } from "node:fs";
+import { dirname, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { SetupError } from "../errors.js";
+import { packageRoot } from "../package-root.js";
 import { lockOf, makeRuntimeFolder, makeX11Folder } from "./folders.js";
 import type { Handoff } from "./handoff.js";
 import { bestIsolation, type Isolation, isolated } from "./isolation.js";
@@ -34,9 +35,13 @@ export interface EnterOptions {
 /** What a terminal looks like, for a log that people read. */
 const TERMINAL_VARIABLES = ["TERM", "COLORTERM", "NO_COLOR", "FORCE_COLOR", "TZ"];
 
-/** GUARDIAN_PROC_FD is 9. The locks are let go of when the last process of the chain ends. */
+/**
+ * GUARDIAN_PROC_FD is 9. The locks are let go of when the last process of the chain ends. tini passes every signal on, and
+ * unshare would be stopped or killed by those that it doesn't block, under the feet of a computer that is stopping.
+ */
 const OPEN_AND_EXEC = `umask 022
 cd /
+trap '' HUP QUIT TSTP USR1 USR2
 exec 9</proc 8>>"$1" 0<>"$2" 7<"$4" 6<"$5" 5<"$6" || exit 1
 rm -f -- "$2"
 flock -n 8 || { echo "$3" >&2; exit 1; }
@@ -65,31 +70,28 @@ export function enterSession(options: EnterOptions): never {
   if (asRoot) makeX11Folder();
 
   const { node, inUse, locate } = asRoot
-    ? stage({ ...options, programDir: programFolder(), gid: account.gid })
+    ? stage({ ...options, programDir: packageRoot, gid: account.gid })
     : { node: process.execPath, inUse: [], locate: (path: string) => resolve(path) };
   const guardian = locate(fileURLToPath(new URL("guardian.js", import.meta.url)));
   const server = locate(options.server);
   if (asRoot) checkReadable(account, node, [guardian, server]);
   const isolation = options.isolation ?? bestIsolation(account);
 
-  const environment = { ...loginEnvironment(account, options.runtimeDir), ...terminalEnvironment() };
+  const environment = { ...loginEnvironment(account), ...terminalEnvironment() };
   const handoff: Handoff = {
     server: ["--disable-sigusr1", ...(options.nodeOptions ?? []), server],
-    environment: { ...environment, ...options.environment },
+    environment: { ...environment, XDG_RUNTIME_DIR: options.runtimeDir, ...options.environment },
     home: account.home,
     forServer: { runtimeDir: options.runtimeDir, isolation, payload: options.payload(locate) },
   };
   const file = `${options.runtimeDir}.${randomBytes(8).toString("hex")}`;
   writeFileSync(file, JSON.stringify(handoff), { mode: 0o600, flag: "wx" });
   const kept = [0, 1, 2].map((index) => inUse[index] ?? "/");
-  const guard = [node, "--disable-sigusr1", ...SMALL_NODE, guardian];
-  const chain = isolated(isolation, account, guard);
+  const chain = isolated(isolation, account, [node, "--disable-sigusr1", guardian]);
   const opening = ["sh", "-c", OPEN_AND_EXEC, "sh", lock, file, `agentenv: ${taken}`, ...kept];
+  // Without the runtime folder: what has it in its environment belongs to the computer, and the chain outlives that.
   execute("/bin/sh", [...opening, ...chain], environment);
 }
-
-/** The guardian waits; it needs little. */
-const SMALL_NODE = ["--max-semi-space-size=1", "--max-old-space-size=32", "--v8-pool-size=1"];
 
 function execute(file: string, args: readonly string[], environment: Record<string, string>): never {
   if (process.execve === undefined) {
@@ -108,13 +110,6 @@ function isLocked(lock: string): boolean {
   } finally {
     closeSync(file);
   }
-}
-
-/** The folder of our package.json. */
-function programFolder(): string {
-  let folder = dirname(fileURLToPath(import.meta.url));
-  while (!existsSync(join(folder, "package.json"))) folder = dirname(folder);
-  return folder;
 }
 
 /** A data folder inside one that the session user can't enter would fail later, with less to say. */

@@ -1,4 +1,4 @@
-import { chmodSync, chownSync, lstatSync, mkdirSync, rmdirSync } from "node:fs";
+import { chmodSync, chownSync, existsSync, lstatSync, mkdirSync, readdirSync, rmdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SetupError } from "../errors.js";
@@ -6,6 +6,8 @@ import type { Account } from "./users.js";
 
 /** Longer than any socket's name in the runtime folder; a Unix socket's path has 107 bytes at most. */
 const MAX_RUNTIME_PATH = 107 - "/at-spi/bus_99999".length;
+
+const ANY_PORT = "any-";
 
 /**
  * The runtime folder of the computer on a port: `/run/agentenv/<port>` as root, else below XDG_RUNTIME_DIR or the temporary
@@ -15,7 +17,21 @@ export function runtimeFolder(port: number): string {
   const uid = process.getuid?.() ?? 0;
   const own = process.env.XDG_RUNTIME_DIR;
   const base = uid === 0 ? "/run/agentenv" : own ? join(own, "agentenv") : join(tmpdir(), `agentenv-${uid}`);
-  return join(base, port === 0 ? `any-${process.pid}` : String(port));
+  return join(base, port === 0 ? `${ANY_PORT}${process.pid}` : String(port));
+}
+
+/** Empty folders of computers on any free port whose process is gone: nothing else ever takes their names again. */
+function removeForgotten(base: string): void {
+  for (const name of readdirSync(base)) {
+    const pid = name.startsWith(ANY_PORT) ? Number.parseInt(name.slice(ANY_PORT.length), 10) : Number.NaN;
+    if (Number.isNaN(pid) || pid === process.pid || existsSync(`/proc/${pid}`)) continue;
+    try {
+      if (name.endsWith(".lock")) rmSync(join(base, name));
+      else rmdirSync(join(base, name));
+    } catch {
+      // Another start was quicker, or it isn't empty: the next computer there empties it.
+    }
+  }
 }
 
 /** The file whose lock says that a computer lives in a runtime folder. It lies outside: the session user empties the folder. */
@@ -43,6 +59,7 @@ export function makeRuntimeFolder(runtimeDir: string, account: Account): void {
     });
   }
   if (uid === 0) chmodSync(base, 0o755);
+  removeForgotten(base);
 
   // Root never deletes in a folder whose owner may swap what lies in it: only an empty one is replaced.
   const there = lstatSync(runtimeDir, { throwIfNoEntry: false });

@@ -19,7 +19,7 @@ const { forServer } = handoff;
 const paths = new Set<string>();
 /** Once the pipe is closed, every path that the server named has arrived. */
 const disconnected = Promise.withResolvers<void>();
-let requested: NodeJS.Signals | undefined;
+let requested = false;
 
 // What another computer left here, when not even its guardian could clean up.
 removeRemains(forServer.runtimeDir, []);
@@ -45,11 +45,9 @@ server.send({ type: "handoff", handoff: forServer } satisfies ToServer, () => {
 
 // A terminal that was closed can't be written to any more, and that must not end the guardian.
 process.stderr.on("error", () => {});
-for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
-  process.on(signal, () => stop(signal));
-}
+for (const signal of ["SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT"] as const) process.on(signal, stop);
 // Stopped by a terminal's Ctrl-Z, nobody would pass on the Ctrl-C that follows.
-process.on("SIGTSTP", () => {});
+for (const signal of ["SIGTSTP", "SIGUSR1", "SIGUSR2"] as const) process.on(signal, () => {});
 
 function readHandoff(): Handoff {
   const text = readFileSync(0, "utf8");
@@ -57,20 +55,21 @@ function readHandoff(): Handoff {
   return JSON.parse(text) as Handoff;
 }
 
-function stop(signal: NodeJS.Signals): void {
-  if (requested !== undefined) return;
-  requested = signal;
-  server.kill(signal);
+/** A second signal changes nothing: npm passes on what the terminal sent to everybody anyway. */
+function stop(): void {
+  if (requested) return;
+  requested = true;
+  server.kill("SIGTERM");
   setTimeout(() => {
     report(`the server did not stop within ${STOP_MS} ms and was killed`);
     server.kill("SIGKILL");
   }, STOP_MS).unref();
 }
 
-/** Died of the very signal that asked it to stop, before it listened for it: that is a stop as well. */
+/** Died of the signal that asked it to stop, before it listened for it: that is a stop as well. */
 function statusOf(code: number | null, signal: NodeJS.Signals | null): number {
   if (signal === null) return code ?? 1;
-  return signal === requested ? 0 : 128 + constants.signals[signal];
+  return requested && signal === "SIGTERM" ? 0 : 128 + constants.signals[signal];
 }
 
 async function end(status: number): Promise<void> {

@@ -46,7 +46,11 @@ export function isolated(isolation: Isolation, account: Account, command: readon
         ...["tini", "-s", "--", ...command],
       ];
     case "none":
-      return [...become, "tini", "-s", "--", "setpriv", ...stopWithParent, ...command];
+      // Two of them: orphans still come to the inner one when the outer one, whose pid everybody knows, is killed.
+      return [
+        ...[...become, "tini", "-s", "--", "setpriv", ...stopWithParent, "tini", "-s", "--"],
+        ...["setpriv", ...stopWithParent, ...command],
+      ];
   }
 }
 

@@ -14,7 +14,7 @@ export interface ServerSide extends ServerHandoff {
   /** This process's pid as the machine outside the computer's namespace sees it. */
   readonly hostPid: number;
   readonly guard: Guard;
-  /** Aborted once the server is to stop: SIGTERM, SIGINT, SIGHUP, or the guardian is gone. It has 1.5 s, then it is killed. */
+  /** Aborted once the server is to stop: it was told to, or the guardian is gone. It has 1.5 s, then it is killed. */
   readonly stopping: AbortSignal;
 }
 
@@ -23,7 +23,7 @@ export async function serverSide(): Promise<ServerSide> {
   if (process.send === undefined) throw new Error("the server is started by its guardian, not by hand");
   const stopping = new AbortController();
   const stop = () => stopping.abort();
-  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, stop);
+  process.on("SIGTERM", stop);
   process.once("disconnect", stop);
   const { handoff } = await new Promise<ToServer>((resolve, reject) => {
     const late = setTimeout(() => reject(new Error("the guardian handed nothing over")), HANDOFF_MS);

@@ -5,6 +5,7 @@ import type { SessionUser } from "../computer/session.js";
 import { SetupError } from "../errors.js";
 import type { Display } from "./display.js";
 import { SESSION_PATH } from "./programs.js";
+import { busAddress } from "./session-bus.js";
 
 /** An account of the machine, as its user database (passwd, LDAP, …) has it. */
 export interface Account {
@@ -55,7 +56,7 @@ export function currentAccount(): Account {
 }
 
 /** What a login gives a person. It is made anew: nothing of this process's own environment is in it. */
-export function loginEnvironment(account: Account, runtimeDir: string): Record<string, string> {
+export function loginEnvironment(account: Account): Record<string, string> {
   return {
     HOME: account.home,
     USER: account.name,
@@ -63,19 +64,19 @@ export function loginEnvironment(account: Account, runtimeDir: string): Record<s
     SHELL: account.shell,
     PATH: SESSION_PATH,
     LANG: "C.UTF-8",
-    XDG_RUNTIME_DIR: runtimeDir,
   };
 }
 
 /** What programs need beside a login's environment to show their windows and their accessibility trees. */
-export function desktopEnvironment(display: Display, busAddress: string): Record<string, string> {
+export function desktopEnvironment(display: Display, runtimeDir: string): Record<string, string> {
   const authority = display.server === undefined ? process.env.XAUTHORITY : undefined;
   return {
     XDG_SESSION_TYPE: "x11",
     DISPLAY: display.name,
     // A display that was there before us has its own way to tell who may connect.
     ...(authority === undefined ? {} : { XAUTHORITY: authority }),
-    DBUS_SESSION_BUS_ADDRESS: busAddress,
+    XDG_RUNTIME_DIR: runtimeDir,
+    DBUS_SESSION_BUS_ADDRESS: busAddress(runtimeDir),
     // GTK 3 loads the bridge by itself, GTK 2 and Java look here; Qt and Chromium each have a switch of their own.
     GTK_MODULES: "gail:atk-bridge",
     QT_ACCESSIBILITY: "1",

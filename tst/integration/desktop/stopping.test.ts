@@ -1,0 +1,174 @@
+import { existsSync, readdirSync } from "node:fs";
+import { afterAll, describe, expect, it } from "vitest";
+import { askDisplay } from "../../../src/desktop/x-client.js";
+import { alive, DesktopLab, descendants, isRoot, type RunningDesktop, sessionUser } from "../../harness/desktop.js";
+import { processesWith } from "../../harness/processes.js";
+import { until } from "../../harness/until.js";
+
+const lab = new DesktopLab();
+afterAll(() => lab[Symbol.dispose]());
+
+/** What agents start and nobody else knows: a grandchild in a session of its own, twice forked away, deaf to SIGTERM. */
+const LITTER = `setsid sh -c 'trap "" TERM HUP; (sleep 4321 &); exec sleep 4322' & setsid --fork env -i sleep 4323`;
+/** Where there is no namespace, a program that forgot its whole environment is known by its descent alone. */
+const computer = { apps: ["xterm"], launches: [LITTER] };
+
+const modes = isRoot
+  ? ([
+      ["pid", false],
+      ["user", false],
+      ["none", false],
+      ["user", true],
+      ["none", true],
+    ] as const)
+  : ([
+      ["user", false],
+      ["none", false],
+    ] as const);
+
+async function startLittered(options: Parameters<DesktopLab["start"]>[0] = {}): Promise<RunningDesktop> {
+  const desktop = await lab.start({ computer, ...options });
+  const comms = () => descendants(desktop.process.pid).map(({ comm }) => comm);
+  await until(comms, (seen) => seen.filter((comm) => comm === "sleep").length === 3 && seen.includes("xterm"), {
+    what: "the programs that an agent started",
+  });
+  return desktop;
+}
+
+/** The promise: within 2 seconds there is no process, no socket and no X lock of the computer. */
+async function expectNothingLeft(desktop: RunningDesktop, tree: ReadonlySet<string>): Promise<void> {
+  expect(tree.size).toBeGreaterThan(8);
+  const number = desktop.display.slice(1);
+  const left = () => [
+    ...alive(tree),
+    ...processesWith(desktop.runtimeDir).map(({ pid, command }) => `${pid} ${command}`),
+    ...[`/tmp/.X${number}-lock`, `/tmp/.X11-unix/X${number}`].filter((path) => existsSync(path)),
+    ...readdirSync(desktop.runtimeDir),
+  ];
+  await until(left, (found) => found.length === 0, { ms: 2000, what: "a machine without the computer" });
+}
+
+describe.each(modes)("a computer with isolation %s, started as the session user: %s", (isolation, asSessionUser) => {
+  const start = (options: Parameters<DesktopLab["start"]>[0] = {}) =>
+    startLittered({ isolation, asSessionUser, ...options });
+
+  it("leaves nothing after SIGTERM, and ends with 0", async () => {
+    await using desktop = await start();
+    const tree = desktop.tree();
+    desktop.process.kill("SIGTERM");
+    await expectNothingLeft(desktop, tree);
+    expect(await desktop.process.ended).toMatchObject({ code: 0 });
+  });
+
+  it("leaves nothing after Ctrl-C at a terminal, and ends with 0", async () => {
+    await using desktop = await start({ terminal: true });
+    const tree = desktop.tree();
+    desktop.process.write("\x03");
+    await expectNothingLeft(desktop, tree);
+    expect(await desktop.process.ended).toMatchObject({ code: 0 });
+  });
+
+  it("can't be stopped halfway by Ctrl-Z at a terminal", async () => {
+    await using desktop = await start({ terminal: true });
+    const tree = desktop.tree();
+    desktop.process.write("\x1a");
+    desktop.process.write("\x03");
+    await expectNothingLeft(desktop, tree);
+  });
+
+  it("leaves nothing when its terminal is closed", async () => {
+    await using desktop = await start({ terminal: true });
+    const tree = desktop.tree();
+    // The terminal's other end: with it goes the terminal.
+    process.kill(desktop.process.pid, "SIGKILL");
+    await expectNothingLeft(desktop, tree);
+  });
+
+  it("leaves nothing after kill -9 of the server, and says so by its exit code", async () => {
+    await using desktop = await start();
+    const tree = desktop.tree();
+    process.kill(desktop.pid, "SIGKILL");
+    await expectNothingLeft(desktop, tree);
+    expect(await desktop.process.ended).toMatchObject({ code: 137 });
+  });
+
+  it("leaves nothing after kill -9 of the process that was started", async () => {
+    await using desktop = await start();
+    const tree = desktop.tree();
+    desktop.process.kill("SIGKILL");
+    await expectNothingLeft(desktop, tree);
+  });
+
+  it("kills a server that doesn't stop", async () => {
+    await using desktop = await start({ computer: { ...computer, stubborn: true } });
+    const tree = desktop.tree();
+    desktop.process.kill("SIGTERM");
+    await expectNothingLeft(desktop, tree);
+    expect(await desktop.process.ended).toMatchObject({
+      code: 137,
+      output: expect.stringContaining("did not stop within"),
+    });
+  });
+
+  it("runs everything as the session user, and tells the server's pid as the machine sees it", async () => {
+    await using desktop = await start();
+    expect(desktop.uid).toBe(sessionUser.uid);
+    const server = descendants(desktop.pid).map(({ comm }) => comm);
+    expect(server).toEqual(expect.arrayContaining(["Xvfb", "dbus-daemon", "openbox", "xterm"]));
+  });
+});
+
+describe("a computer", () => {
+  it("leaves no zombie where it is a container's first process", async () => {
+    const short = "for i in 1 2 3 4 5; do setsid sh -c '(sleep 0.05 &) ; exit 0' & done; wait";
+    await using desktop = await lab.start({
+      wrapper: isRoot
+        ? ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
+        : ["unshare", "--user", "--map-current-user", "--pid", "--fork", "--kill-child", "--mount-proc"],
+      computer: { launches: [short, short] },
+    });
+    const states = () => descendants(desktop.process.pid).map(({ comm, state }) => `${comm} ${state}`);
+    await until(states, (seen) => !seen.some((each) => each.startsWith("sleep") || each.endsWith(" Z")));
+    expect(states()).toContain("tini S");
+  });
+
+  it("does not take another one on the machine with it", async () => {
+    await using one = await startLittered();
+    await using other = await startLittered();
+    expect(other.display).not.toBe(one.display);
+    expect(other.runtimeDir).not.toBe(one.runtimeDir);
+    const tree = one.tree();
+    const programs = () => ["tini", "Xvfb", "dbus-daemon", "openbox", "xterm", "sleep"].map((comm) => other.find(comm));
+    const before = programs();
+    expect(before).not.toContain(undefined);
+    one.process.kill("SIGTERM");
+    await expectNothingLeft(one, tree);
+    expect(programs()).toEqual(before);
+    expect(await askDisplay(other.display)).toMatchObject({ width: 800, hasWindowManager: true });
+    expect(readdirSync(other.runtimeDir)).toContain("bus");
+  });
+
+  it("is refused where another one lives, which it leaves alone", async () => {
+    await using one = await lab.start();
+    await expect(lab.start({ runtimeDir: one.runtimeDir })).rejects.toThrow(/another computer lives in .*\n.*--port/);
+    expect(readdirSync(one.runtimeDir)).toContain("bus");
+    expect(await askDisplay(one.display)).toBeDefined();
+  });
+
+  it("starts where one that could not clean up left its files and its X socket, on the same display", async () => {
+    const computer = { display: ":4711" };
+    const one = await lab.start({ computer });
+    const guardian = descendants(one.process.pid).find(({ pid }) => children(pid).includes(one.pid));
+    process.kill(guardian?.pid ?? 0, "SIGKILL");
+    await one.process.ended;
+    expect(readdirSync(one.runtimeDir)).toContain("openbox");
+    expect(existsSync("/tmp/.X11-unix/X4711")).toBe(true);
+    await using again = await lab.start({ runtimeDir: one.runtimeDir, computer });
+    expect(again.display).toBe(":4711");
+    expect(await askDisplay(":4711")).toMatchObject({ width: 800, hasWindowManager: true });
+  });
+});
+
+function children(parent: number): number[] {
+  return descendants(parent).flatMap((each) => (each.parent === parent ? [each.pid] : []));
+}
