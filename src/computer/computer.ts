@@ -1,7 +1,7 @@
 import type { Caller } from "../environment/caller.js";
 import { AgentEnvError, type Applied, messageOf } from "../errors.js";
 import { type Button, Display, type ReadyCheck, ScreenPoint } from "../protocol/computer.js";
-import { CALL_DEADLINE_MS, cancelled, Deadline } from "./deadline.js";
+import { CALL_DEADLINE_MS, cancelled, Deadline, settledWithin } from "./deadline.js";
 import type { ComputerDriver } from "./driver.js";
 import { displayText, type Frame, FrameStore } from "./frames.js";
 import { Held } from "./held.js";
@@ -13,6 +13,8 @@ import { Ready } from "./ready.js";
 import type { ComputerSettings } from "./settings.js";
 import type { PointSpace } from "./spaces.js";
 
+/** Closing waits no longer than this for input that doesn't end, and for what is still held behind it. */
+const CLOSE_MS = 1_000;
 /** Releasing what a caller left behind goes on whoever went away, but not without end. */
 const RELEASE_MS = 15_000;
 
@@ -162,9 +164,9 @@ export class Computer {
     return { name: "capture", ok: true, detail: `${picture.width}x${picture.height} pixels` };
   }
 
-  /** Releases what is held and lets go of the frames. */
+  /** Releases what is held, where input that goes on lets it, and lets go of the frames. */
   async close(): Promise<void> {
-    await Promise.all([this.keys.close(), this.buttons.close()]);
+    await settledWithin(CLOSE_MS, Promise.all([this.keys.close(), this.buttons.close()]));
     this.frames.clear();
   }
 }

@@ -71,6 +71,23 @@ export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal, momentMs
   });
 }
 
+/** Whether `work` has settled within `ms`; it goes on where it hasn't. */
+export async function settledWithin(ms: number, work: Promise<unknown>): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimeout(() => resolve(false), ms);
+  });
+  const settled = work.then(
+    () => true,
+    () => true,
+  );
+  try {
+    return await Promise.race([settled, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
 /** The refusal of a call that was given up before anything was sent; nobody may be left to read it. */
 export function cancelled(): AgentEnvError {
   return new AgentEnvError("timeout", "the call was given up before anything was done", { applied: "no" });

@@ -262,7 +262,6 @@ export abstract class ComputerDriver extends Environment {
 
   /** Kills the commands that run, releases what is held down. Idempotent. A driver's own `close` calls it first. */
   override async close(): Promise<void> {
-    await this.#computer.close();
-    await this.#commands.close();
+    await Promise.all([this.#computer.close(), this.#commands.close()]);
   }
 }

@@ -5,6 +5,7 @@ import { resolve } from "node:path";
 import type { Readable } from "node:stream";
 import { AgentEnvError, messageOf } from "../errors.js";
 import { type ExecAnswer, type ExecRequest, MAX_EXEC_TIMEOUT_S } from "../protocol/computer.js";
+import { settledWithin } from "./deadline.js";
 import type { ComputerLog } from "./log.js";
 import type { SessionUser } from "./session.js";
 import type { ComputerSettings } from "./settings.js";
@@ -40,6 +41,7 @@ export class Commands {
   readonly #finished = new Map<string, CommandResult>();
   readonly #children = new Set<ChildProcess>();
   readonly #draining = new Set<Readable>();
+  readonly #outputs = new Set<CappedOutput>();
   #closed = false;
 
   constructor(
@@ -118,18 +120,20 @@ export class Commands {
     const limit = this.settings().exec_output_bytes;
     const stdout = new CappedOutput(child.stdout, limit);
     const stderr = new CappedOutput(child.stderr, limit);
+    this.#outputs.add(stdout).add(stderr);
     const ended = exited(child);
-    const timedOut = !(await within(timeoutMs, ended));
+    const timedOut = !(await settledWithin(timeoutMs, ended));
     if (timedOut) {
       killGroup(child);
-      await within(KILL_MS, ended);
+      await settledWithin(KILL_MS, ended);
     }
     this.#children.delete(child);
     // What stays in the background may hold the outputs open. They are read on, and discarded, so that it neither blocks on a
     // full pipe nor dies of a closed one.
-    await within(this.drainMs, Promise.all([stdout.ended, stderr.ended]));
+    await settledWithin(this.drainMs, Promise.all([stdout.ended, stderr.ended]));
     for (const output of [stdout, stderr]) {
       output.stop();
+      this.#outputs.delete(output);
       this.#drain(output);
     }
     return {
@@ -179,6 +183,7 @@ export class Commands {
   async close(): Promise<void> {
     this.#closed = true;
     for (const child of this.#children) killGroup(child);
+    for (const { stream } of this.#outputs) stream?.destroy();
     await Promise.allSettled(this.#running.values());
     for (const stream of this.#draining) stream.destroy();
   }
@@ -268,18 +273,5 @@ function killGroup({ pid }: ChildProcess): void {
     process.kill(-pid, "SIGKILL");
   } catch {
     // It has ended already.
-  }
-}
-
-/** Whether `work` has settled within `ms`. */
-async function within(ms: number, work: Promise<unknown>): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<boolean>((resolve) => {
-    timer = setTimeout(() => resolve(false), ms);
-  });
-  try {
-    return await Promise.race([work.then(() => true), late]);
-  } finally {
-    clearTimeout(timer);
   }
 }

@@ -1,10 +1,14 @@
 import type { Caller } from "../environment/caller.js";
+import { settledWithin } from "./deadline.js";
 import type { InputQueue } from "./input-queue.js";
 import type { ComputerLog } from "./log.js";
 
 /** How often a release that fails is tried, and how long apart. */
 const TRIES = 5;
 const TRY_AGAIN_MS = 1_000;
+
+/** How long the end of a caller waits for its release, which goes on after that. */
+const END_MS = 1_000;
 
 interface Holding<Item> {
   items: Item[];
@@ -55,7 +59,13 @@ export class Held<Item extends string> {
     const holding: Holding<Item> = this.#holding.get(caller) ?? { items: [], timer: undefined, forgetCaller: () => {} };
     if (!this.#holding.has(caller)) {
       this.#holding.set(caller, holding);
-      holding.forgetCaller = caller.onEnd(() => this.#release(caller, () => this.of(caller)));
+      // Who ends a caller isn't kept waiting for input that doesn't end.
+      holding.forgetCaller = caller.onEnd(async () => {
+        await settledWithin(
+          END_MS,
+          this.#release(caller, () => this.of(caller)),
+        );
+      });
     }
     holding.items.push(...items.filter((item) => !holding.items.includes(item)));
     if (this.maxMs === undefined) return;

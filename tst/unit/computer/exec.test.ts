@@ -197,6 +197,17 @@ describe("commands", () => {
     await Promise.all(running);
   });
 
+  it("don't keep a computer from closing whose background child holds the output", async () => {
+    const slow = make(session, {}, 9_000);
+    const running = slow.run(sh("setsid sleep 5 & echo $! >child"));
+    const child = await pidIn("child");
+    const from = performance.now();
+    await slow.close();
+    expect(performance.now() - from).toBeLessThan(1_000);
+    expect(await running).toMatchObject({ timed_out: false });
+    process.kill(child);
+  });
+
   it("that run are killed with their groups when the computer is closed, and none starts after", async () => {
     const running = commands.run(sh("sleep 60 & echo $! >child; wait"));
     const child = await pidIn("child");

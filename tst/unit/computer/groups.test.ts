@@ -178,6 +178,7 @@ describe("computer_keyboard_*", () => {
       if (operation === "key up" && failures-- > 0) throw new Error("not now");
     };
     await me.caller.end();
+    await until(() => !computer.driver.down.has("a"));
     expect([...computer.driver.down]).toEqual(["Shift", "b"]);
     expect(computer.driver.inputs.at(-1)).toEqual(["key up", ["a"]]);
     expect(computer.log.lines.map((line) => line.level)).toEqual(["warn"]);
@@ -218,6 +219,17 @@ describe("computer_keyboard_*", () => {
     expect(await me.refusal("computer_keyboard_down", { keys: ["a"] })).toEqual(["delivery_failed", "unknown"]);
     await me.caller.end();
     expect(computer.driver.inputs).toEqual([["key up", ["a"]]]);
+  });
+
+  it("don't keep a computer from closing whose input never ends", async () => {
+    const computer = await TestComputer.start(FullPaintDriver);
+    const me = computer.caller();
+    await me.ok("computer_keyboard_down", { keys: ["Shift"] });
+    computer.driver.before = async (operation) => (operation === "type" ? new Promise(() => {}) : undefined);
+    void me.call("computer_type", { text: "a" });
+    const from = performance.now();
+    await computer[Symbol.asyncDispose]();
+    expect(performance.now() - from).toBeLessThan(1_900);
   });
 
   it("leave nothing down when the computer is closed", async () => {
