@@ -21,13 +21,18 @@ export class TestComputer<D extends ComputerDriver> implements AsyncDisposable {
   ): Promise<TestComputer<D>> {
     const session = fakeSession(uid);
     const log = new FakeLog();
-    const driver = new Driver({
-      session,
-      log,
-      settings: ComputerSettings.parse(settings),
-      ...(callDeadlineMs === undefined ? {} : { callDeadlineMs }),
-    });
-    return new TestComputer(driver, await Application.build(driver, log), session, log);
+    try {
+      const driver = new Driver({
+        session,
+        log,
+        settings: ComputerSettings.parse(settings),
+        ...(callDeadlineMs === undefined ? {} : { callDeadlineMs }),
+      });
+      return new TestComputer(driver, await Application.build(driver, log), session, log);
+    } catch (thrown) {
+      session[Symbol.dispose]();
+      throw thrown;
+    }
   }
 
   caller(name = "someone", signal: AbortSignal = new AbortController().signal): TestCaller {
