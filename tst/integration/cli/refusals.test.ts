@@ -1,7 +1,8 @@
+import { spawn } from "node:child_process";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { agentenv, type Exit, envFolder } from "../../harness/computer.js";
+import { agentenv, agentenvMain, type Exit, envFolder, RunningCommand } from "../../harness/computer.js";
 
 const DESK = 'type = "computer"\ndriver = "cua-driver"\n';
 
@@ -69,8 +70,14 @@ describe("agentenv up refuses, with what to do", () => {
   });
 
   it("a machine with neither a display nor Xvfb", async () => {
-    const exit = await up(["bundles/desk", "--port", "0"], { AGENTENV_PROGRAM_PATH: "/nowhere" });
-    expectRefusal(exit, /Xvfb/, /apt-get install .*xvfb/);
+    // In a mount namespace of its own, where Xvfb is not a program.
+    const hide = 'mount --bind /dev/null /usr/bin/Xvfb && exec "$@"';
+    const start = [process.execPath, agentenvMain, "up", "bundles/desk", "--port", "0"];
+    const namespace = ["--mount", ...(process.getuid?.() === 0 ? [] : ["--map-root-user"])];
+    const child = spawn("unshare", [...namespace, "sh", "-c", hide, "sh", ...start], {
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    expectRefusal(await new RunningCommand(child).exited, /Xvfb/, /apt-get install .*xvfb/);
   });
 
   it("a display where no X server answers and none can be started", async () => {

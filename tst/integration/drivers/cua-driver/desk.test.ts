@@ -125,16 +125,10 @@ b = b""
 while not b.endswith(b"\\n"): b += s.recv(65536)
 print(b.decode())`;
 
-/** The token of the element that is labelled so. */
+/** The token of the element that is labelled so: a row `[N] … "label"` of the tree, in the snapshot that it is of. */
 function tokenOf(state: CallToolResult, label: string): string | undefined {
-  const pending: unknown[] = [state.structuredContent];
-  while (pending.length > 0) {
-    const value = pending.pop();
-    if (typeof value !== "object" || value === null) continue;
-    const element = value as Record<string, unknown>;
-    const named = Object.values(element).some((each) => each === label);
-    if (named && typeof element.element_token === "string") return element.element_token;
-    pending.push(...Object.values(element));
-  }
-  return undefined;
+  const { snapshot_id, tree_markdown } = state.structuredContent as { snapshot_id: string; tree_markdown: string };
+  const row = tree_markdown.split("\n").find((line) => line.includes(`"${label}"`));
+  const index = row === undefined ? undefined : /\[(\d+)\]/.exec(row)?.[1];
+  return index === undefined ? undefined : `${snapshot_id}:${index}`;
 }
