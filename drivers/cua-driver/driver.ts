@@ -13,7 +13,9 @@ import { DaemonClient } from "./daemon-client.js";
 import { DesktopCalls } from "./desktop-calls.js";
 import { forwardTools } from "./forwarding.js";
 import { installCuaDriver, installedDriver, readServed, verifyExecutable, verifyInstalled } from "./install.js";
-import { type Pin, pinned } from "./pin.js";
+import { changePin } from "./make-pin.js";
+import { pinFile, pinned } from "./pin.js";
+import type { Pin } from "./pin-schema.js";
 import type { Served } from "./served.js";
 import { daemonService, socketPath } from "./service.js";
 import { CallerSessions } from "./sessions.js";
@@ -29,6 +31,7 @@ export class CuaDriver extends ComputerDriver {
     version: pinned.driver.version,
     install: (request) => installCuaDriver({ ...request, pin: pinned }),
     verify: (dataDir) => verifyInstalled(dataDir, pinned),
+    pin: async (request) => ({ file: pinFile(), changes: await changePin(pinFile(), request) }),
   };
 
   readonly #pin: Pin = pinned;
@@ -133,21 +136,18 @@ export class CuaDriver extends ComputerDriver {
   }
 
   override async display(signal: AbortSignal): Promise<Display> {
-    const { structuredContent } = await this.#calls.read("get_screen_size", signal);
-    const { width, height, scale_factor: scale } = (structuredContent ?? {}) as Record<string, unknown>;
-    if (typeof width !== "number" || typeof height !== "number" || typeof scale !== "number") {
-      throw new AgentEnvError("internal", "get_screen_size answered no size", { applied: "no" });
-    }
-    return { width, height, scale };
+    const { structuredContent = {} } = await this.#calls.read("get_screen_size", signal);
+    return displayOf(structuredContent.width, structuredContent.height, structuredContent);
   }
 
   override async capture(signal: AbortSignal): Promise<Capture> {
-    const { content } = await this.#calls.read("get_desktop_state", signal);
+    const { content, structuredContent = {} } = await this.#calls.read("get_desktop_state", signal);
     const image = content.find((block): block is ImageContent => block.type === "image");
     if (image?.mimeType !== "image/png") {
       throw new AgentEnvError("internal", "get_desktop_state answered no PNG", { applied: "no" });
     }
-    return { png: Buffer.from(image.data, "base64") };
+    const display = displayOf(structuredContent.screen_width, structuredContent.screen_height, structuredContent);
+    return { png: Buffer.from(image.data, "base64"), display };
   }
 
   override click(
@@ -213,4 +213,11 @@ export class CuaDriver extends ComputerDriver {
     if (this.#served === undefined) throw new Error("prepare() comes first");
     return this.#served;
   }
+}
+
+function displayOf(width: unknown, height: unknown, { scale_factor: scale }: JsonObject): Display {
+  if (typeof width === "number" && typeof height === "number" && typeof scale === "number") {
+    return { width, height, scale };
+  }
+  throw new AgentEnvError("internal", "cua-driver answered no size of the display", { applied: "no" });
 }

@@ -74,6 +74,9 @@ export class Computer {
     return this.groups.pointer;
   }
 
+  /** Whether the last capture told the display's size, so that the next one is expected to. */
+  #capturesTellDisplay = false;
+
   /** The space that a call's points are in where it names none. */
   get usualSpace(): PointSpace {
     return { space: this.settings.default_space, normScale: this.settings.default_norm_scale };
@@ -117,12 +120,7 @@ export class Computer {
   }
 
   async #display(signal: AbortSignal): Promise<Display> {
-    const display = await this.driver.display(signal);
-    const checked = Display.safeParse(display);
-    if (!checked.success || display.width <= 0 || display.height <= 0 || !(display.scale > 0)) {
-      throw new TypeError(`the driver says that the display is ${JSON.stringify(display)}`);
-    }
-    return display;
+    return checkedDisplay(await this.driver.display(signal));
   }
 
   /**
@@ -137,9 +135,12 @@ export class Computer {
   }
 
   async #capture(signal: AbortSignal): Promise<{ picture: Picture; display: Display }> {
-    const before = await this.#display(signal);
-    const picture = this.#pictures.of(await this.driver.capture(signal));
-    if (isNative(picture, before)) return { picture, display: before };
+    const before = this.#capturesTellDisplay ? undefined : await this.#display(signal);
+    const capture = await this.driver.capture(signal);
+    this.#capturesTellDisplay = capture.display !== undefined;
+    const picture = this.#pictures.of(capture);
+    const known = capture.display === undefined ? before : checkedDisplay(capture.display);
+    if (known !== undefined && isNative(picture, known)) return { picture, display: known };
     // The display may have changed between the two reads; a capture that fits neither size is the driver's fault.
     const display = await this.#display(signal);
     const again = isNative(picture, display) ? picture : this.#pictures.of(await this.driver.capture(signal));
@@ -169,6 +170,14 @@ export class Computer {
     await settledWithin(CLOSE_MS, Promise.all([this.keys.close(), this.buttons.close()]));
     this.frames.clear();
   }
+}
+
+function checkedDisplay(display: Display): Display {
+  const checked = Display.safeParse(display);
+  if (!checked.success || display.width <= 0 || display.height <= 0 || !(display.scale > 0)) {
+    throw new TypeError(`the driver says that the display is ${JSON.stringify(display)}`);
+  }
+  return display;
 }
 
 /** An image of the display at native resolution has this size. */

@@ -5,7 +5,7 @@ import type { Button, Display, Effect, ScreenPoint } from "../protocol/computer.
  * What a driver captured: the whole display at native resolution. The same object answered again says that nothing has
  * changed on the screen since, and the picture isn't made anew.
  */
-export type Capture =
+export type Capture = (
   | { readonly png: Buffer }
   | {
       /** Rows from the top, without padding between them. The driver leaves the buffer alone afterwards. */
@@ -13,7 +13,11 @@ export type Capture =
       readonly layout: "RGB" | "RGBX" | "BGRX";
       readonly width: number;
       readonly height: number;
-    };
+    }
+) & {
+  /** The display as it was when it was captured, where the driver learns it with the picture: it is not asked again then. */
+  readonly display?: Display;
+};
 
 /** Keys that callers hold down through computer_keyboard_down, as an input operation finds them. */
 export interface HeldKeys {
