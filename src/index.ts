@@ -10,7 +10,7 @@ provideServer({ app: buildApp, serve });
 
 export { Application, type ApplicationChange, type ApplicationLog, errorResult } from "./environment/application.js";
 export { Caller } from "./environment/caller.js";
-export type { ClientPeer } from "./environment/client-peer.js";
+export type { ClientPeer, ClientSession, RequestKey, TextAnswer } from "./environment/client-peer.js";
 export { audio, embeddedResource, image, resourceLink, text } from "./environment/content.js";
 export type { CallContext, Elicited, SampleRequest, SampleResult, ToolContext } from "./environment/context.js";
 export {
@@ -34,6 +34,15 @@ export {
   extensionMethod,
   type ServedExtension,
 } from "./environment/extension.js";
+export type {
+  ForwardedCall,
+  ForwardedCatalog,
+  ForwardedChange,
+  ForwardedItem,
+  ForwardedList,
+  ForwardedServer,
+  ListKind,
+} from "./environment/forwarded-server.js";
 export type { ExtensionOptions, Listed, PromptOptions, ResourceOptions } from "./environment/metadata.js";
 export type { PromptAnswer, ServedPrompt } from "./environment/prompt.js";
 export type {
@@ -58,6 +67,7 @@ export {
   type ErrorOptions,
   SetupError,
 } from "./errors.js";
+export { type ForwardMcpOptions, forwardMcp } from "./mcp/forward/forward-mcp.js";
 export { Card, type CardExtension, type CardTool, DATA_OPERATIONS, type DataOperation } from "./protocol/card.js";
 export {
   DATA_OBJECTS_URN,
@@ -77,7 +87,7 @@ export {
   type PromptMessage,
   type PromptResult,
 } from "./protocol/prompt.js";
-export { RawJson } from "./protocol/raw-json.js";
+export { RawError, RawJson } from "./protocol/raw-json.js";
 export type {
   CallToolResult,
   ContentBlock,

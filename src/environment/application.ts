@@ -8,17 +8,25 @@ import {
   MCP_PATH,
   PROTOCOL_VERSION,
 } from "../protocol/card.js";
-import { type CallToolResult, type JsonObject, ToolAccessRequest, type ToolResult } from "../protocol/tool.js";
+import type { CallToolResult, JsonObject, ToolResult } from "../protocol/tool.js";
 import { type Collected, cardParams, collect } from "./collect.js";
 import { type CallContext, speaking, type ToolContext } from "./context.js";
 import { attach, type Environment } from "./environment.js";
-import { type ExtensionMethod, extensionMethod, type ServedExtension } from "./extension.js";
+import type { ExtensionMethod, ServedExtension } from "./extension.js";
+import type { ForwardedChange, ForwardedList, ForwardedServer } from "./forwarded-server.js";
+import { callTool, Forwarding, toTool } from "./forwarding.js";
 import { Resources } from "./resource.js";
 import type { ServedTool } from "./served-tool.js";
 import { NO_ROLE, ToolAccess } from "./tool-access.js";
+import { toolAccessExtensions } from "./tool-access-extensions.js";
+import { ToolLists } from "./tool-lists.js";
 
 /** What may have changed for clients: what a list answers, or the content of a resource. */
-export type ApplicationChange = { kind: "tools" | "resources" | "prompts" } | { kind: "updated"; uri: string };
+export type ApplicationChange =
+  | { kind: "tools" | "resources" | "prompts" }
+  | { kind: "updated"; uri: string }
+  /** What a forwarded server says to all of its clients, as it wrote it. */
+  | { kind: "said"; method: string; text: string };
 
 /** Where the application says what went wrong inside, since callers get a code and no stack. */
 export interface ApplicationLog {
@@ -33,24 +41,35 @@ export class Application {
   readonly #tools = new Map<string, ServedTool>();
   readonly #listeners = new Set<(change: ApplicationChange) => void>();
   readonly resources: Resources;
-  readonly #lists = new Map<string, string>();
-  #listsVersion = -1;
+  readonly #lists: ToolLists;
   #card: string | undefined;
+  /** The names that forwarded servers had when the environment was built, whether they are served or not. */
+  readonly #behind: ReadonlySet<string>;
 
   private constructor(
     readonly environment: Environment,
     private readonly collected: Collected,
     readonly access: ToolAccess,
     readonly extensions: readonly ServedExtension[],
+    readonly forwarding: Forwarding,
     private readonly log: ApplicationLog,
   ) {
     for (const tool of collected.tools) this.#tools.set(tool.definition.name, tool);
+    this.#behind = new Set(forwarding.entries("tools").map(({ key }) => key));
+    this.#lists = new ToolLists(access, this.#tools, this.#behind, () => this.environment.toolListExtras());
     this.resources = new Resources(collected.resources, collected.templates);
   }
 
   /** Collects and checks all that `environment` serves. Throws a SetupError for what can't be served. */
   static async build(environment: Environment, log: ApplicationLog): Promise<Application> {
-    const collected = await collect(environment);
+    let built: Application | undefined;
+    const forwarding = await Forwarding.open(environment.forwardedServers(), (server, change) => {
+      if (built !== undefined) built.#forwardedChanged(server, change);
+    });
+    const collected = await collect(environment, forwarding).catch(async (thrown: unknown) => {
+      await forwarding.close();
+      throw thrown;
+    });
     const hidden = collected.tools.filter((tool) => tool.hiddenByDefault).map((tool) => tool.definition.name);
     const access = new ToolAccess(hidden);
     const application: Application = new Application(
@@ -58,8 +77,10 @@ export class Application {
       collected,
       access,
       [...collected.extensions, ...toolAccessExtensions(access, () => application.#toolsChanged())],
+      forwarding,
       log,
     );
+    built = application;
     attach(environment, application);
     environment.mounted(application);
     return application;
@@ -70,7 +91,7 @@ export class Application {
   }
 
   get instructions(): string | undefined {
-    return this.collected.instructions;
+    return this.collected.instructions || undefined;
   }
 
   get prompts(): Collected["prompts"] {
@@ -85,6 +106,11 @@ export class Application {
     return [...this.#tools.values()];
   }
 
+  /** Whether calls of a tool go to a server behind as they come, whatever is in them. */
+  isBehind(name: string): boolean {
+    return this.#behind.has(name) || (!this.#tools.has(name) && this.forwarding.only !== undefined);
+  }
+
   /** Runs `listener` at every change that clients are told. Returns a function that takes it back. */
   onChange(listener: (change: ApplicationChange) => void): () => void {
     this.#listeners.add(listener);
@@ -92,9 +118,20 @@ export class Application {
   }
 
   #toolsChanged(): void {
-    this.#lists.clear();
+    this.#lists.changed();
     this.#card = undefined;
     this.tell({ kind: "tools" });
+  }
+
+  /** Takes over how a forwarded server lists its tools now. Those who see its list are told by the server itself. */
+  #forwardedChanged(server: ForwardedServer, change: ForwardedChange): void {
+    if (change.kind === "said") this.tell(change);
+    if (change.kind !== "tools") return;
+    const own = new Set(this.tools.filter((tool) => !tool.forwarded).map((tool) => tool.definition.name));
+    const listed = change.list.items.filter(({ key }) => !own.has(key)).map((item) => toTool(server, item));
+    for (const tool of this.environment.servedTools(listed)) this.#tools.set(tool.definition.name, tool);
+    this.#lists.changed();
+    this.#card = undefined;
   }
 
   /** Tells the clients of a change. */
@@ -115,6 +152,11 @@ export class Application {
       this.#tools.set(name, described(tool, description));
     }
     this.#toolsChanged();
+  }
+
+  /** Ends what the environment has at the servers that it forwards. Idempotent. */
+  close(): Promise<void> {
+    return this.forwarding.close();
   }
 
   /** The card as JSON text, made anew only after a change. */
@@ -148,23 +190,9 @@ export class Application {
     };
   }
 
-  /** The result of `tools/list` for a role as JSON text, made once for callers with the same rights. */
-  toolListJson(role: string | undefined): string {
-    if (this.#listsVersion !== this.access.version) {
-      this.#lists.clear();
-      this.#listsVersion = this.access.version;
-    }
-    const rights = this.access.hasRules(role) ? (role ?? NO_ROLE) : "";
-    let list = this.#lists.get(rights);
-    if (list === undefined) {
-      const tools = this.tools
-        .filter((tool) => !this.access.isDisabled(role, tool.definition.name))
-        .map((tool) => tool.definitionText ?? JSON.stringify(tool.definition));
-      const extras = JSON.stringify(this.environment.toolListExtras());
-      list = `{"tools":[${tools.join(",")}]${extras === "{}" ? "" : `,${extras.slice(1, -1)}`}}`;
-      this.#lists.set(rights, list);
-    }
-    return list;
+  /** The result of `tools/list` for a role as JSON text; with the lists of the servers behind, as the caller sees them. */
+  toolListJson(role: string | undefined, behind: readonly ForwardedList[] = []): string {
+    return this.#lists.json(role, behind);
   }
 
   /**
@@ -186,7 +214,12 @@ export class Application {
       ...speaking(call, this.environment.logs),
     };
     try {
-      if (tool === undefined) return await this.environment.onUnknownTool(context);
+      const behind = this.#behind.has(name) ? undefined : this.forwarding.only;
+      if (tool === undefined) {
+        const answer = await this.environment.onUnknownTool(context);
+        // A server behind may have tools that it shows to some callers alone, and says itself what it doesn't know.
+        if (answer !== undefined || behind === undefined) return answer;
+      }
       if (this.access.isDisabled(call.role, name)) {
         throw new AgentEnvError(
           "permission_denied",
@@ -196,7 +229,10 @@ export class Application {
           },
         );
       }
-      return (await this.environment.onToolCall(context)) ?? (await tool.call(args, context));
+      const answered = await this.environment.onToolCall(context);
+      if (answered !== undefined) return answered;
+      if (tool !== undefined) return await tool.call(args, context);
+      return behind && (await callTool(behind, args, context));
     } catch (thrown) {
       if (!(thrown instanceof AgentEnvError)) {
         this.log.error(
@@ -235,33 +271,4 @@ function described(tool: ServedTool, description: string): ServedTool {
     hiddenByDefault,
     call: (args, context) => tool.call(args, context),
   };
-}
-
-function toolAccessExtensions(access: ToolAccess, changed: () => void): ServedExtension[] {
-  const one = (action: "disable" | "enable", description: string): ServedExtension => ({
-    uri: `urn:agentenv:${action}-tool/v1`,
-    description,
-    methods: [
-      extensionMethod({
-        name: action,
-        endpoint: `/tools/${action}`,
-        method: "POST",
-        request: ToolAccessRequest,
-        handle: (request) => {
-          const change = access.change(request, action === "disable");
-          if (change === undefined) {
-            throw new AgentEnvError("limit_exceeded", "there are too many tool access rules", {
-              hint: 'clear them with {"role": "*", "tools": "*"}',
-            });
-          }
-          changed();
-          return change;
-        },
-      }),
-    ],
-  });
-  return [
-    one("disable", "Hides tools from a role and refuses their calls."),
-    one("enable", "Shows tools to a role again."),
-  ];
 }

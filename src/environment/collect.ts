@@ -12,6 +12,7 @@ import {
 import { defineTool } from "./define-tool.js";
 import type { Environment } from "./environment.js";
 import type { ExtensionMethod, ServedExtension } from "./extension.js";
+import type { Forwarding } from "./forwarding.js";
 import { metadataOf } from "./metadata.js";
 import type { ServedPrompt } from "./prompt.js";
 import type { ServedResource, ServedTemplate } from "./resource.js";
@@ -36,13 +37,14 @@ export interface Collected {
   templates: ServedTemplate[];
   prompts: ServedPrompt[];
   data: DataHandlers;
-  instructions: string | undefined;
+  /** Empty for none. */
+  instructions: string;
 }
 
 /** Reads an environment's class and hooks. A name served twice is a SetupError that names both. */
-export async function collect(environment: Environment): Promise<Collected> {
+export async function collect(environment: Environment, forwarding: Forwarding): Promise<Collected> {
   const name = process.env.ENVIRONMENT_NAME || environment.environmentName;
-  const tools = await collectTools(environment, name);
+  const tools = await collectTools(environment, name, forwarding);
   const metadata = metadataOf(environment.constructor);
   const methods = environment as unknown as Methods;
   const decorated = metadata.instructions === undefined ? undefined : methods[metadata.instructions]?.call(environment);
@@ -60,11 +62,11 @@ export async function collect(environment: Environment): Promise<Collected> {
     "extension",
     extensions.map((each) => [each.uri, "an extension"]),
   );
-  refuseTwice(
-    "prompt",
-    prompts.map((each) => [each.definition.name, "a prompt"]),
-  );
-  refuseOverlaps(resources, templates);
+  refuseTwice("prompt", [
+    ...prompts.map((each): [string, string] => [each.definition.name, "a prompt of the environment"]),
+    ...forwarding.entries("prompts").map(({ key, server }): [string, string] => [key, `the server ${server}`]),
+  ]);
+  refuseOverlaps(resources, templates, forwarding);
   return {
     name,
     tools,
@@ -73,11 +75,13 @@ export async function collect(environment: Environment): Promise<Collected> {
     templates,
     prompts,
     data: dataHandlers(environment),
-    instructions: (decorated as string | undefined) ?? environment.instructions(),
+    instructions: [(decorated as string | undefined) ?? environment.instructions() ?? [], forwarding.instructions]
+      .flat()
+      .join("\n\n"),
   };
 }
 
-async function collectTools(environment: Environment, name: string): Promise<ServedTool[]> {
+async function collectTools(environment: Environment, name: string, forwarding: Forwarding): Promise<ServedTool[]> {
   const methods = environment as unknown as Methods;
   const decorated = [...metadataOf(environment.constructor).tools].map(([method, options]) =>
     defineTool(
@@ -87,19 +91,31 @@ async function collectTools(environment: Environment, name: string): Promise<Ser
   );
   const own = [...decorated, ...environment.tools()];
   const forwarded = await environment.forwardedTools();
+  const behind = forwarding.tools();
   refuseTwice("tool", [
     ...own.map((tool): [string, string] => [tool.definition.name, "a tool of the environment"]),
     ...forwarded.map((tool): [string, string] => [tool.definition.name, "a forwarded tool"]),
+    ...forwarding.entries("tools").map(({ key, server }): [string, string] => [key, `the server ${server}`]),
   ]);
-  return environment.servedTools([...own, ...forwarded]);
+  return environment.servedTools([...own, ...forwarded, ...behind]);
 }
 
 /** One URI has one resource, whether it is claimed as it is or by a template. */
-function refuseOverlaps(resources: readonly ServedResource[], templates: readonly ServedTemplate[]): void {
-  refuseTwice(
-    "resource",
-    resources.map((each) => [each.definition.uri, `the resource ${each.definition.name}`]),
-  );
+function refuseOverlaps(
+  resources: readonly ServedResource[],
+  templates: readonly ServedTemplate[],
+  forwarding: Forwarding,
+): void {
+  refuseTwice("resource", [
+    ...resources.map((each): [string, string] => [each.definition.uri, `the resource ${each.definition.name}`]),
+    ...forwarding.entries("resources").map(({ key, server }): [string, string] => [key, `the server ${server}`]),
+  ]);
+  refuseTwice("resource template", [
+    ...templates.map((each): [string, string] => [each.definition.uriTemplate, each.definition.name]),
+    ...forwarding
+      .entries("resourceTemplates")
+      .map(({ key, server }): [string, string] => [key, `the server ${server}`]),
+  ]);
   const parsed = templates.map(({ definition }) => ({ definition, template: new UriTemplate(definition.uriTemplate) }));
   for (const [index, { definition, template }] of parsed.entries()) {
     const other =

@@ -68,7 +68,7 @@ export function speaking(
   logs: boolean,
 ): Pick<ToolContext, "log" | "sample" | "elicit" | "detach"> {
   const ask = (method: string, capability: string, params: JsonObject): Promise<JsonObject> => {
-    if (client?.capabilities[capability] === undefined) {
+    if (client?.session.capabilities[capability] === undefined) {
       throw new AgentEnvError("unsupported", `the client doesn't have the capability "${capability}"`, {
         hint: "call the tool from a client that declares it in initialize",
       });

@@ -4,6 +4,7 @@ import type { JsonObject, ToolResult } from "../protocol/tool.js";
 import type { Application } from "./application.js";
 import type { ToolContext } from "./context.js";
 import type { ServedExtension } from "./extension.js";
+import type { ForwardedServer } from "./forwarded-server.js";
 import type { ServedPrompt } from "./prompt.js";
 import type { ServedResource, ServedTemplate } from "./resource.js";
 import type { ForwardedTool, ServedTool } from "./served-tool.js";
@@ -50,6 +51,11 @@ export abstract class Environment {
 
   /** Another server's tools. */
   forwardedTools(): ForwardedTool[] | Promise<ForwardedTool[]> {
+    return [];
+  }
+
+  /** Other MCP servers, all of which is forwarded: what `forwardMcp` makes. */
+  forwardedServers(): ForwardedServer[] {
     return [];
   }
 

@@ -1,4 +1,4 @@
-import type { ClientPeer } from "../environment/client-peer.js";
+import type { ClientPeer, RequestKey } from "../environment/client-peer.js";
 import { AgentEnvError } from "../errors.js";
 import { memberText } from "../protocol/json-text.js";
 import type { LogLevel } from "../protocol/prompt.js";
@@ -8,12 +8,12 @@ import type { McpRequest, McpSession } from "./session.js";
 /** The client of one request, while it is being answered. */
 export class CallPeer implements ClientPeer {
   constructor(
-    private readonly session: McpSession,
+    readonly session: McpSession,
     private readonly request: McpRequest,
   ) {}
 
-  get capabilities(): JsonObject {
-    return this.session.clientCapabilities;
+  get requestId(): RequestKey {
+    return this.request.id;
   }
 
   get paramsText(): string {
@@ -27,14 +27,13 @@ export class CallPeer implements ClientPeer {
   }
 
   async ask(method: string, params: JsonObject, signal: AbortSignal): Promise<JsonObject> {
-    const { message } = await this.session.transport.ask(method, JSON.stringify(params), this.request.id, signal);
-    if (message.error !== undefined) {
-      const { message: words = "no reason" } = message.error as { message?: string };
-      throw new AgentEnvError("delivery_failed", `the client answered ${method} with an error: ${words}`, {
-        applied: "no",
-      });
-    }
-    return message.result as JsonObject;
+    const { kind, text } = await this.session.ask(method, JSON.stringify(params), this.request.id, signal);
+    const answer = JSON.parse(text) as JsonObject;
+    if (kind === "result") return answer;
+    const words = String(answer.message ?? "no reason");
+    throw new AgentEnvError("delivery_failed", `the client answered ${method} with an error: ${words}`, {
+      applied: "no",
+    });
   }
 
   detach(retryMs: number): void {

@@ -49,6 +49,11 @@ export class McpEndpoint {
     });
   }
 
+  /** How many requests of all sessions are in the works. */
+  get inFlight(): number {
+    return [...this.#sessions.values()].reduce((sum, { transport }) => sum + transport.inFlight, 0);
+  }
+
   get sessionCount(): number {
     return this.#sessions.size;
   }
@@ -114,7 +119,9 @@ export class McpEndpoint {
       return;
     }
     const id = randomUUID();
-    const session = new McpSession(this.application, this.callers, id, () => this.#forget(id));
+    const [message] = incoming.messages;
+    const hello = (message !== undefined && "method" in message ? message.params : undefined) ?? {};
+    const session = new McpSession(this.application, this.callers, id, hello, () => this.#forget(id));
     this.#sessions.set(id, session);
     session.transport.receive(request, response, incoming);
   }
@@ -187,6 +194,7 @@ export class McpEndpoint {
     this.#forgetListener();
     await Promise.all([...this.#sessions.values()].map((session) => session.close()));
     await Promise.all(this.#ends);
+    await this.application.close();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

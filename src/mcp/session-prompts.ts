@@ -1,23 +1,28 @@
 import type { Completer } from "../environment/resource.js";
-import { invalid, type McpSession, type Params, refuseCursor } from "./session.js";
+import { invalid, refuseCursor } from "./rpc-error.js";
+import type { McpSession, Params } from "./session.js";
+import { forward, joinedList } from "./session-forward.js";
 
 /** Source: Model Context Protocol 2025-11-25, "Completion". */
 const MAX_COMPLETIONS = 100;
 
 /** Serves an environment's prompts to a session, and proposals for the arguments of prompts and templates. */
 export function servePrompts(session: McpSession): void {
-  const { prompts, resources } = session.application;
+  const { prompts, resources, forwarding } = session.application;
   const byName = new Map(prompts.map((prompt) => [prompt.definition.name, prompt]));
 
-  if (prompts.length > 0) {
-    session.handle("prompts/list", ({ params }) => {
-      refuseCursor(params);
-      return { prompts: prompts.map((prompt) => prompt.definition) };
+  if (prompts.length > 0 || forwarding.serversWith("prompts").length > 0) {
+    session.handle("prompts/list", (request) => {
+      refuseCursor(request.params);
+      const own = prompts.map((prompt) => prompt.definition);
+      return joinedList(session, "prompts", request, own);
     });
 
     session.handle("prompts/get", async (request) => {
       const { name, arguments: args = {} } = request.params;
       const prompt = typeof name === "string" ? byName.get(name) : undefined;
+      const behind = prompt === undefined ? forwarding.serverOf("prompts", String(name)) : undefined;
+      if (behind !== undefined) return forward(session, behind, request);
       if (prompt === undefined) throw invalid(`Unknown prompt: ${String(name)}`);
       if (!isStrings(args)) throw invalid("params.arguments is an object of strings");
       return prompt.get(args, session.contextOf(request));
@@ -25,10 +30,18 @@ export function servePrompts(session: McpSession): void {
   }
 
   const byTemplate = new Map(resources.templates.map((template) => [template.definition.uriTemplate, template]));
-  if (![...byName.values(), ...byTemplate.values()].some((each) => each.complete !== undefined)) return;
-  session.handle("completion/complete", async ({ params }) => {
-    const { ref, argument, context } = params as { ref?: Params; argument?: Params; context?: Params };
+  const own = [...byName.values(), ...byTemplate.values()].some((each) => each.complete !== undefined);
+  if (!own && forwarding.serversWith("completions").length === 0) return;
+  session.handle("completion/complete", async (request) => {
+    const { ref, argument, context } = request.params as { ref?: Params; argument?: Params; context?: Params };
     const target = ref?.type === "ref/prompt" ? byName.get(String(ref.name)) : byTemplate.get(String(ref?.uri));
+    const behind =
+      target !== undefined
+        ? undefined
+        : ref?.type === "ref/prompt"
+          ? forwarding.serverOf("prompts", String(ref.name))
+          : forwarding.serverOf("resourceTemplates", String(ref?.uri));
+    if (behind !== undefined) return forward(session, behind, request);
     if (target === undefined) throw invalid("params.ref names no prompt or resource template", { ref });
     const { name, value } = argument ?? {};
     if (typeof name !== "string" || typeof value !== "string") throw invalid("params.argument is {name, value}");

@@ -1,50 +1,65 @@
 import { AgentEnvError } from "../errors.js";
-import { invalid, type McpSession, type Params, refuseCursor, rpcError } from "./session.js";
+import { RawError } from "../protocol/raw-json.js";
+import type { JsonObject } from "../protocol/tool.js";
+import { refuseCursor, rpcError } from "./rpc-error.js";
+import type { McpSession } from "./session.js";
+import { forward, joinedList, malformed } from "./session-forward.js";
 
 /** Source: Model Context Protocol 2025-11-25, "Resources", "Error Handling". */
 const RESOURCE_NOT_FOUND = -32002;
+const NO_URI = "params.uri is the URI of a resource";
 const MAX_SUBSCRIPTIONS = 1_000;
 
 /** Serves an environment's resources to a session. */
 export function serveResources(session: McpSession): void {
-  const { resources } = session.application;
-  if (resources.empty) return;
+  const { resources, forwarding } = session.application;
+  if (resources.empty && forwarding.serversWith("resources").length === 0) return;
 
   session.handle("resources/list", async (request) => {
     refuseCursor(request.params);
-    return { resources: await resources.list(session.contextOf(request)) };
+    return joinedList(session, "resources", request, await resources.list(session.contextOf(request)));
   });
 
   session.handle("resources/read", async (request) => {
-    const uri = uriOf(request.params);
+    const { uri } = request.params;
+    if (typeof uri !== "string") return malformed(session, request, NO_URI);
     const contents = await resources.read(uri, session.contextOf(request));
-    if (contents === undefined) throw rpcError(RESOURCE_NOT_FOUND, `Resource not found: ${uri}`, { uri });
-    return { contents };
+    if (contents !== undefined) return { contents };
+    const behind = forwarding.serverOf("resources", uri);
+    if (behind !== undefined) return forward(session, behind, request);
+    throw rpcError(RESOURCE_NOT_FOUND, `Resource not found: ${uri}`, { uri });
   });
 
-  session.handle("resources/templates/list", ({ params }) => {
-    refuseCursor(params);
-    return { resourceTemplates: resources.templates.map((template) => template.definition) };
+  session.handle("resources/templates/list", async (request) => {
+    refuseCursor(request.params);
+    const own = resources.templates.map((template) => template.definition);
+    return joinedList(session, "resourceTemplates", request, own);
   });
 
-  if (!resources.subscribable) return;
-  session.handle("resources/subscribe", ({ params }) => {
-    const uri = uriOf(params);
-    if (!resources.takesSubscribers(uri)) throw rpcError(RESOURCE_NOT_FOUND, `Resource not found: ${uri}`, { uri });
+  const behindTakes = forwarding.capabilities.some(
+    ({ resources: has }) => (has as JsonObject | undefined)?.subscribe === true,
+  );
+  if (!resources.subscribable && !behindTakes) return;
+  session.handle("resources/subscribe", async (request) => {
+    const { uri } = request.params;
+    if (typeof uri !== "string") return malformed(session, request, NO_URI);
+    const behind = resources.takesSubscribers(uri) ? undefined : forwarding.serverOf("resources", uri);
+    if (behind === undefined && !resources.takesSubscribers(uri)) {
+      throw rpcError(RESOURCE_NOT_FOUND, `Resource not found: ${uri}`, { uri });
+    }
     if (session.subscriptions.size >= MAX_SUBSCRIPTIONS) {
       throw new AgentEnvError("limit_exceeded", `a session subscribes to at most ${MAX_SUBSCRIPTIONS} resources`);
     }
-    session.subscriptions.add(uri);
-    return {};
+    const answer = behind === undefined ? {} : await forward(session, behind, request);
+    if (!(answer instanceof RawError)) session.subscriptions.add(uri);
+    return answer;
   });
 
-  session.handle("resources/unsubscribe", ({ params }) => {
-    session.subscriptions.delete(uriOf(params));
-    return {};
+  session.handle("resources/unsubscribe", async (request) => {
+    const { uri } = request.params;
+    if (typeof uri !== "string") return malformed(session, request, NO_URI);
+    session.subscriptions.delete(uri);
+    const behind = resources.takesSubscribers(uri) ? undefined : forwarding.serverOf("resources", uri);
+    return behind === undefined ? {} : forward(session, behind, request);
   });
-}
-
-function uriOf(params: Params): string {
-  if (typeof params.uri !== "string") throw invalid("params.uri is the URI of a resource");
-  return params.uri;
 }

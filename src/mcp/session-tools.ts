@@ -1,24 +1,32 @@
-import { RawJson } from "../protocol/raw-json.js";
+import { RawError, RawJson } from "../protocol/raw-json.js";
 import type { JsonObject } from "../protocol/tool.js";
 import { CallPeer } from "./call-peer.js";
-import { invalid, type McpRequest, type McpSession, refuseCursor } from "./session.js";
+import { invalid, refuseCursor } from "./rpc-error.js";
+import type { McpRequest, McpSession } from "./session.js";
+import { callOf, malformed } from "./session-forward.js";
 
 /** Serves an environment's tools to a session. */
 export function serveTools(session: McpSession): void {
   const { application } = session;
-  if (application.tools.length === 0) return;
+  const { forwarding } = application;
+  if (application.tools.length === 0 && forwarding.serversWith("tools").length === 0) return;
 
-  session.handle("tools/list", ({ params, source }) => {
+  session.handle("tools/list", async (request) => {
+    const { params, source } = request;
     refuseCursor(params);
-    return new RawJson(application.toolListJson(session.claimOf(params, source.headers).role));
+    const { role } = session.claimOf(params, source.headers);
+    if (forwarding.empty) return new RawJson(application.toolListJson(role));
+    const lists = await forwarding.lists("tools", callOf(session, request));
+    if (lists instanceof RawError)
+      return application.tools.length === 0 ? lists : new RawJson(application.toolListJson(role));
+    return new RawJson(application.toolListJson(role, lists));
   });
 
   session.handle("tools/call", async (request) => {
     const { name, arguments: args = {} } = request.params;
-    if (typeof name !== "string") throw invalid("params.name is the name of a tool");
-    if (typeof args !== "object" || args === null || Array.isArray(args)) {
-      throw invalid("params.arguments is an object");
-    }
+    if (typeof name !== "string") return malformed(session, request, "params.name is the name of a tool");
+    const isObject = typeof args === "object" && args !== null && !Array.isArray(args);
+    if (!isObject && !application.isBehind(name)) throw invalid("params.arguments is an object");
     const result = await application.callTool(name, args as JsonObject, {
       ...session.callerOf(request),
       signal: request.signal,

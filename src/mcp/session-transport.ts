@@ -1,7 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Transport, TransportSendOptions } from "@modelcontextprotocol/sdk/shared/transport.js";
 import type { JSONRPCMessage, MessageExtraInfo, RequestId } from "@modelcontextprotocol/sdk/types.js";
+import type { TextAnswer } from "../environment/client-peer.js";
 import { AgentEnvError } from "../errors.js";
+import { memberText } from "../protocol/json-text.js";
 import { EventStream } from "./event-stream.js";
 import { Exchange } from "./exchange.js";
 import { answer } from "./http-answer.js";
@@ -19,14 +21,8 @@ const MAX_QUESTIONS = 256;
 /** The stream of what the server says unasked. */
 const UNASKED = "0";
 
-/** A client's answer to what it was asked, as it wrote it. */
-export interface ClientAnswer {
-  readonly message: { readonly result?: unknown; readonly error?: unknown };
-  readonly text: string;
-}
-
 interface Question {
-  resolve(answer: ClientAnswer): void;
+  resolve(answer: TextAnswer): void;
   reject(reason: unknown): void;
 }
 
@@ -46,6 +42,12 @@ export class SessionTransport implements Transport {
   onerror?: (error: Error) => void;
   onmessage?: <T extends JSONRPCMessage>(message: T, extra?: MessageExtraInfo) => void;
 
+  /** Called with each notification that isn't about the session itself. */
+  onunknown?: (
+    message: { method: string; params?: Record<string, unknown> | undefined },
+    source: RequestSource,
+  ) => void;
+
   readonly #exchanges = new Map<RequestId, Exchange>();
   /** Calls' event streams that a client may come back to. */
   readonly #streams = new Map<string, EventStream>();
@@ -64,7 +66,12 @@ export class SessionTransport implements Transport {
 
   /** Whether a request is being answered or an event stream is open. */
   get busy(): boolean {
-    return this.#exchanges.size > 0 || this.#unasked?.open === true;
+    return this.#exchanges.size > 0 || this.listening;
+  }
+
+  /** Whether the stream for what is said unasked is open. */
+  get listening(): boolean {
+    return this.#unasked?.open === true;
   }
 
   get inFlight(): number {
@@ -97,7 +104,9 @@ export class SessionTransport implements Transport {
       }
       const source: RequestSource = { headers: request.headers, text };
       this.onmessage?.(message, { requestInfo: source });
+      if ("id" in message || message.method === "notifications/initialized") continue;
       if (message.method === "notifications/cancelled") this.#cancelled(message);
+      else this.onunknown?.(message, source);
     }
     if (ids.length === 0) answer(response, 202, "");
   }
@@ -110,7 +119,7 @@ export class SessionTransport implements Transport {
       broken.attach(response, Number(last));
       return;
     }
-    if (this.#unasked?.open) {
+    if (this.listening) {
       answer(response, 409, errorBody(REFUSED, "Conflict: this session has an event stream already"));
       return;
     }
@@ -154,19 +163,14 @@ export class SessionTransport implements Transport {
     const exchange = related === undefined ? undefined : this.#exchanges.get(related);
     if (exchange !== undefined) exchange.say(text);
     else if (this.#unasked !== undefined) this.#unasked.push(text);
-    return exchange !== undefined || this.#unasked?.open === true;
+    return exchange !== undefined || this.listening;
   }
 
   /**
    * Asks the client and answers what it says. `params` is JSON text. Throws `delivery_failed` when the client can't be asked
    * or its session ends, `limit_exceeded`, and the signal's reason.
    */
-  async ask(
-    method: string,
-    params: string,
-    related: RequestId | undefined,
-    signal: AbortSignal,
-  ): Promise<ClientAnswer> {
+  async ask(method: string, params: string, related: RequestId | undefined, signal: AbortSignal): Promise<TextAnswer> {
     signal.throwIfAborted();
     if (this.#questions.size >= MAX_QUESTIONS) {
       throw new AgentEnvError("limit_exceeded", `${MAX_QUESTIONS} questions to this client are open already`);
@@ -174,7 +178,7 @@ export class SessionTransport implements Transport {
     this.#questionCount += 1;
     const id = `agentenv-${this.#questionCount}`;
     const question = `{"jsonrpc":"2.0","id":"${id}","method":${JSON.stringify(method)},"params":${params}}`;
-    const { promise, resolve, reject } = Promise.withResolvers<ClientAnswer>();
+    const { promise, resolve, reject } = Promise.withResolvers<TextAnswer>();
     const cancel = () => {
       reject(signal.reason);
       const cancelled = { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: id } };
@@ -193,7 +197,10 @@ export class SessionTransport implements Transport {
 
   #answered(message: JSONRPCMessage, text: string): void {
     const id = (message as { id?: RequestId }).id;
-    if (typeof id === "string") this.#questions.get(id)?.resolve({ message: message as object, text });
+    const question = typeof id === "string" ? this.#questions.get(id) : undefined;
+    if (question === undefined) return;
+    const kind = "error" in message ? "error" : "result";
+    question.resolve({ kind, text: memberText(text, kind) ?? "{}" });
   }
 
   /** Lets the client's connection go while a request of it goes on; a client that can't come back keeps it. */

@@ -11,11 +11,15 @@ import { AjvJsonSchemaValidator } from "@modelcontextprotocol/sdk/validation/ajv
 import { z } from "zod";
 import type { Application, ApplicationChange } from "../environment/application.js";
 import { type Caller, claimOf } from "../environment/caller.js";
+import type { ClientSession, TextAnswer } from "../environment/client-peer.js";
 import type { ResourceContext } from "../environment/resource.js";
 import { AgentEnvError } from "../errors.js";
 import { LOG_LEVELS, type LogLevel } from "../protocol/prompt.js";
 import type { JsonObject } from "../protocol/tool.js";
 import type { Callers } from "./callers.js";
+import { capabilitiesOf } from "./capabilities.js";
+import { invalid, rpcError } from "./rpc-error.js";
+import { forward, serveUnknown } from "./session-forward.js";
 import { servePrompts } from "./session-prompts.js";
 import { serveResources } from "./session-resources.js";
 import { serveTools } from "./session-tools.js";
@@ -26,6 +30,7 @@ export type Params = Record<string, unknown>;
 
 /** One MCP request, as a handler sees it. */
 export interface McpRequest {
+  readonly method: string;
   readonly params: Params;
   readonly id: RequestId;
   readonly signal: AbortSignal;
@@ -36,7 +41,7 @@ export interface McpRequest {
 const validator = new AjvJsonSchemaValidator();
 
 /** One MCP session: the SDK's protocol layer over our transport, and what the session has asked for. */
-export class McpSession {
+export class McpSession implements ClientSession {
   readonly transport: SessionTransport;
   readonly #server: Server;
   /** The resources whose changes the client wants to hear of. */
@@ -49,6 +54,8 @@ export class McpSession {
     readonly application: Application,
     private readonly callers: Callers,
     readonly id: string,
+    /** The params of the client's `initialize`. */
+    private readonly hello: Params,
     closed: () => void,
   ) {
     this.transport = new SessionTransport(id, () => {
@@ -66,15 +73,39 @@ export class McpSession {
     serveTools(this);
     serveResources(this);
     servePrompts(this);
-    if (environment.logs) this.handle("logging/setLevel", ({ params }) => this.#setLogLevel(params.level));
+    const logging = application.forwarding.serversWith("logging");
+    if (environment.logs || logging.length > 0) {
+      this.handle("logging/setLevel", async (request) => {
+        const answers = await Promise.all(logging.map((server) => forward(this, server, request)));
+        return answers.length === 1 && !environment.logs
+          ? (answers[0] as object)
+          : this.#setLogLevel(request.params.level);
+      });
+    }
+    serveUnknown(this, this.#server);
     this.#server.onclose = closed;
     // The transport starts in the same turn: connect() has nothing to wait for before it takes messages.
     void this.#server.connect(this.transport);
   }
 
-  /** What the client declared in `initialize`. */
-  get clientCapabilities(): JsonObject {
-    return (this.#server.getClientCapabilities() ?? {}) as JsonObject;
+  get capabilities(): JsonObject {
+    return (this.hello.capabilities ?? {}) as JsonObject;
+  }
+
+  get clientInfo(): JsonObject {
+    return (this.hello.clientInfo ?? {}) as JsonObject;
+  }
+
+  get listening(): boolean {
+    return this.transport.listening;
+  }
+
+  say(message: string, related?: RequestId): boolean {
+    return this.transport.say(message, related);
+  }
+
+  ask(method: string, params: string, related: RequestId | undefined, signal: AbortSignal): Promise<TextAnswer> {
+    return this.transport.ask(method, params, related, signal);
   }
 
   /**
@@ -84,22 +115,28 @@ export class McpSession {
   handle(method: string, handler: (request: McpRequest) => object | Promise<object>): void {
     const schema = z.looseObject({ method: z.literal(method), params: z.looseObject({}).optional() });
     const register = Protocol.prototype.setRequestHandler<typeof schema>;
-    (register as (this: unknown, ...args: Parameters<typeof register>) => void).call(this.#server, schema, (async (
+    (register as (this: unknown, ...args: Parameters<typeof register>) => void).call(this.#server, schema, ((
       { params = {} }: { params?: Params },
-      { requestId, signal, requestInfo }: Extra,
+      { requestId: id, signal, requestInfo }: Extra,
     ) => {
-      try {
-        return await handler({ params, id: requestId, signal, source: requestInfo as unknown as RequestSource });
-      } catch (thrown) {
-        if (!(thrown instanceof AgentEnvError)) throw thrown;
-        const code = thrown.code === "invalid_argument" ? ErrorCode.InvalidParams : ErrorCode.InvalidRequest;
-        throw rpcError(code, thrown.message, thrown.fields());
-      }
+      const source = requestInfo as unknown as RequestSource;
+      return this.answer(() => handler({ method, params, id, signal, source }));
     }) as unknown as Parameters<typeof register>[1]);
   }
 
+  /** What a handler answers; what it throws as the JSON-RPC error that it means. */
+  async answer(handler: () => object | Promise<object>): Promise<JsonObject> {
+    try {
+      return (await handler()) as JsonObject;
+    } catch (thrown) {
+      if (!(thrown instanceof AgentEnvError)) throw thrown;
+      const code = thrown.code === "invalid_argument" ? ErrorCode.InvalidParams : ErrorCode.InvalidRequest;
+      throw rpcError(code, thrown.message, thrown.fields());
+    }
+  }
+
   /** Who a request comes from. */
-  callerOf({ params, source }: McpRequest): { caller: Caller; role: string | undefined } {
+  callerOf({ params, source }: Pick<McpRequest, "params" | "source">): { caller: Caller; role: string | undefined } {
     const { role, session } = this.claimOf(params, source.headers);
     return { role, caller: this.callers.of(session ?? this.id, this.id) };
   }
@@ -127,7 +164,11 @@ export class McpSession {
 
   /** Tells the client of a change that it can see or has subscribed to. */
   tell(change: ApplicationChange): void {
-    if (change.kind !== "updated") {
+    if (change.kind === "said") {
+      const { params } = JSON.parse(change.text) as { params?: { uri?: string } };
+      const wanted = change.method !== "notifications/resources/updated" || this.subscriptions.has(params?.uri ?? "");
+      if (wanted) this.say(change.text);
+    } else if (change.kind !== "updated") {
       this.notify(`notifications/${change.kind}/list_changed`);
     } else if (this.subscriptions.has(change.uri)) {
       this.notify("notifications/resources/updated", { uri: change.uri });
@@ -146,39 +187,4 @@ export class McpSession {
   close(): Promise<void> {
     return this.#server.close();
   }
-}
-
-/** What the application has something to serve for. */
-function capabilitiesOf(application: Application): JsonObject {
-  const { resources, prompts, tools, environment } = application;
-  const completes = [...resources.templates, ...prompts].some((each) => each.complete !== undefined);
-  return {
-    ...(tools.length > 0 ? { tools: { listChanged: true } } : {}),
-    ...(resources.empty
-      ? {}
-      : {
-          resources: {
-            ...(resources.subscribable ? { subscribe: true } : {}),
-            ...(resources.changing ? { listChanged: true } : {}),
-          },
-        }),
-    ...(prompts.length > 0 ? { prompts: {} } : {}),
-    ...(completes ? { completions: {} } : {}),
-    ...(environment.logs ? { logging: {} } : {}),
-  };
-}
-
-/** A JSON-RPC error. Its message goes out as it is, without the SDK's prefix. */
-export function rpcError(code: number, message: string, data?: object): Error {
-  return Object.assign(new Error(message), { code, ...(data === undefined ? {} : { data }) });
-}
-
-/** An error of the request itself. */
-export function invalid(message: string, data?: object): Error {
-  return rpcError(ErrorCode.InvalidParams, message, data);
-}
-
-/** A list that fits one page has no cursor, so any that a client sends is not ours. */
-export function refuseCursor(params: Params): void {
-  if (params.cursor !== undefined) throw invalid("params.cursor: this list has one page");
 }

@@ -5,7 +5,7 @@ import {
   type RequestId,
 } from "@modelcontextprotocol/sdk/types.js";
 import { elementsOf } from "../protocol/json-text.js";
-import { RawJson } from "../protocol/raw-json.js";
+import { RawError, RawJson } from "../protocol/raw-json.js";
 
 /** JSON-RPC's and MCP's error codes that the HTTP side answers by itself. */
 export const PARSE_ERROR = -32700;
@@ -91,20 +91,12 @@ function isId(id: unknown): id is RequestId {
   return typeof id === "string" || Number.isInteger(id);
 }
 
-/** What a request handler answers in the place of a result: a JSON-RPC error as another server wrote it. */
-export class RawError {
-  constructor(
-    /** One JSON-RPC error object, known to be valid. */
-    readonly text: string,
-  ) {}
-}
-
 /** A message as JSON text; a result or an error that is JSON text already goes in as it is. */
 export function serialize(message: JSONRPCMessage): string {
   const { result, id } = message as { result?: unknown; id: RequestId };
   // The keys in the order in which JSON.stringify writes the protocol layer's own answers.
-  if (result instanceof RawJson) return `{"result":${result.text},"jsonrpc":"2.0","id":${JSON.stringify(id)}}`;
   if (result instanceof RawError) return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"error":${result.text}}`;
+  if (result instanceof RawJson) return `{"result":${result.text},"jsonrpc":"2.0","id":${JSON.stringify(id)}}`;
   return JSON.stringify(message);
 }
 

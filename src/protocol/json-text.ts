@@ -62,6 +62,21 @@ export function withMember(text: string, name: string, value: string): string {
   return `${text.slice(0, close)}${members.size > 0 ? "," : ""}${JSON.stringify(name)}:${value}${text.slice(close)}`;
 }
 
+/** ECMAScript's "JSON.parse source text access", which current engines have and the compiler's library doesn't know. */
+const exact = JSON as unknown as {
+  parse(text: string, reviver: (key: string, value: unknown, context: { source?: string }) => unknown): unknown;
+  rawJSON(text: string): unknown;
+};
+
+/** JSON.parse, but that JSON.stringify writes each number of the value as it was written, whatever a double makes of it. */
+export function parseExact(text: string): unknown {
+  return exact.parse(text, (_key, value, { source }) =>
+    typeof value === "number" && source !== undefined && source !== JSON.stringify(value)
+      ? exact.rawJSON(source)
+      : value,
+  );
+}
+
 function skipSpace(text: string, from: number): number {
   let at = from;
   for (; at < text.length; at += 1) {

@@ -18,3 +18,6 @@ export class RawJson {
     return this.value();
   }
 }
+
+/** The error that another server answered in the place of a result: the text of one JSON-RPC error object. */
+export class RawError extends RawJson {}

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { elementsOf, membersOf, memberText, withMember } from "../../../src/protocol/json-text.js";
+import { elementsOf, membersOf, memberText, parseExact, withMember } from "../../../src/protocol/json-text.js";
 
 describe("the members of a JSON text", () => {
   it("lie where JSON.parse finds them, in any spelling", () => {
@@ -30,5 +30,13 @@ describe("the members of a JSON text", () => {
     ]);
     expect(elementsOf("[]")).toEqual([]);
     expect(elementsOf("{}")).toBeUndefined();
+  });
+});
+
+describe("parseExact", () => {
+  it("keeps each number as it was written, and all else as JSON.parse reads it", () => {
+    const text = '{"a":9007199254740993,"b":[1.0,-0,1e400,7],"c":"1.0","d":null}';
+    expect(JSON.stringify(parseExact(text))).toBe(text);
+    expect((parseExact(text) as { b: unknown[] }).b[3]).toBe(7);
   });
 });

@@ -1,0 +1,202 @@
+import type { FastifyBaseLogger } from "fastify";
+import type { Agent } from "undici";
+import type { Caller } from "../../environment/caller.js";
+import type {
+  ForwardedCall,
+  ForwardedCatalog,
+  ForwardedChange,
+  ForwardedList,
+  ForwardedServer,
+  ListKind,
+} from "../../environment/forwarded-server.js";
+import { AgentEnvError, messageOf, SetupError } from "../../errors.js";
+import { RawError, type RawJson } from "../../protocol/raw-json.js";
+import type { JsonObject } from "../../protocol/tool.js";
+import { CallerSession, type Changing } from "./caller-session.js";
+import { HttpLink, upstreamAgent } from "./http-link.js";
+import type { LinkEvents, UpstreamLink } from "./link.js";
+import { ListCache } from "./list-cache.js";
+import { StdioLink } from "./stdio-link.js";
+
+/** How long changes of a list are gathered before the list is read again. */
+const GATHER_MS = 50;
+
+export interface ForwardMcpOptions {
+  /** The program that is the server, with its arguments: it speaks MCP over its standard input and output. */
+  readonly command?: readonly [string, ...string[]];
+  /** Or where it is served over streamable HTTP. */
+  readonly url?: string;
+  /** How errors name it. Default: the program's name, or the URL's host. */
+  readonly name?: string;
+  /** Added to the few variables that the program gets of our own environment, which hold no secret. */
+  readonly env?: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+  /** Headers of each request to `url`, such as an Authorization. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /**
+   * Whether all callers share one session at the server. Default: each has its own, and a program is started for each.
+   * A shared server can't tell who asks, and its questions to a client go unanswered while several wait.
+   */
+  readonly shared?: boolean;
+  /** How many sessions there may be at once. Default 256. */
+  readonly maxSessions?: number;
+  /** After this many milliseconds without a word from the server a request is given up. Default 110 seconds. */
+  readonly silenceMs?: number;
+  /** Where the program's standard error goes, at debug. */
+  readonly log?: Pick<FastifyBaseLogger, "debug">;
+}
+
+/** What a session says that is there to see all that the server has. */
+const EVERYTHING = {
+  capabilities: {
+    roots: { listChanged: true },
+    sampling: { context: {}, tools: {} },
+    elicitation: { form: {}, url: {} },
+    tasks: { list: {}, cancel: {}, requests: { sampling: { createMessage: {} }, elicitation: { create: {} } } },
+  },
+  clientInfo: { name: "agentenv", version: "1" },
+};
+
+/**
+ * Forwards all of another MCP server: its tools, resources, prompts, instructions, and what it says to its clients. JSON
+ * goes through as it was written. Throws a SetupError for options that name no server.
+ */
+export function forwardMcp(options: ForwardMcpOptions): ForwardedServer {
+  return new ForwardedMcp(options);
+}
+
+class ForwardedMcp implements ForwardedServer {
+  readonly name: string;
+  readonly #agent: Agent | undefined;
+  readonly #lists = new ListCache();
+  readonly #sessions = new Map<Caller, CallerSession>();
+  #shared: CallerSession | undefined;
+  #changed: (change: ForwardedChange) => void = () => {};
+  readonly #gathering = new Map<Changing, NodeJS.Timeout>();
+  #closed = false;
+
+  constructor(private readonly options: ForwardMcpOptions) {
+    const { command, url, name } = options;
+    if ((command === undefined) === (url === undefined) || (url !== undefined && !URL.canParse(url))) {
+      throw new SetupError("forwardMcp takes a command or a url", {
+        hint: 'such as { command: ["npx", "-y", "a-server"] } or { url: "http://127.0.0.1:3001/mcp" }',
+      });
+    }
+    this.name = name ?? (url === undefined ? String(command?.[0]) : new URL(url).host);
+    this.#agent = url === undefined ? undefined : upstreamAgent();
+  }
+
+  async open(changed: (change: ForwardedChange) => void): Promise<ForwardedCatalog> {
+    this.#changed = changed;
+    const session = this.#newSession(true);
+    try {
+      const catalog = await readCatalog(session);
+      if (this.options.shared) this.#shared = session;
+      else await session.close();
+      return catalog;
+    } catch (thrown) {
+      await session.close();
+      throw new SetupError(`the MCP server ${this.name} can't be forwarded: ${messageOf(thrown)}`, {
+        hint: "start it by hand and see whether it answers initialize",
+        cause: thrown,
+      });
+    }
+  }
+
+  async list(kind: ListKind, call: ForwardedCall): Promise<ForwardedList | RawError> {
+    return this.#of(call.caller).list(kind, call);
+  }
+
+  async request(method: string, params: string, call: ForwardedCall): Promise<RawJson> {
+    return this.#of(call.caller).request(method, params, call);
+  }
+
+  notify(message: string, caller: Caller): void {
+    (this.#shared ?? this.#sessions.get(caller))?.notify(message);
+  }
+
+  #of(caller: Caller): CallerSession {
+    if (this.#shared !== undefined) return this.#shared;
+    const known = this.#sessions.get(caller);
+    if (known !== undefined) return known;
+    const { maxSessions = 256 } = this.options;
+    if (this.#closed || caller.ended)
+      throw new AgentEnvError("device_unavailable", `${this.name} is not served any more`);
+    if (this.#sessions.size >= maxSessions) {
+      throw new AgentEnvError("limit_exceeded", `${maxSessions} callers have a session at ${this.name} already`);
+    }
+    const session = this.#newSession(false);
+    this.#sessions.set(caller, session);
+    caller.onEnd(async () => {
+      this.#sessions.delete(caller);
+      await session.close();
+    });
+    return session;
+  }
+
+  #newSession(seesAll: boolean): CallerSession {
+    const session: CallerSession = new CallerSession({
+      connect: (events) => this.#connect(events),
+      silenceMs: this.options.silenceMs ?? 110_000,
+      lists: this.#lists,
+      changed: (kind) => this.#gather(kind, session),
+      say: (method, text) => this.#say(method, text, session),
+      ...(seesAll ? { hello: EVERYTHING } : {}),
+    });
+    return session;
+  }
+
+  #connect(events: LinkEvents): UpstreamLink {
+    const { command, url, env, cwd, headers, log } = this.options;
+    if (command !== undefined) {
+      return new StdioLink(
+        { command, log, ...(env === undefined ? {} : { env }), ...(cwd === undefined ? {} : { cwd }) },
+        events,
+      );
+    }
+    const dispatcher = this.#agent as Agent;
+    return new HttpLink({ url: url as string, dispatcher, ...(headers === undefined ? {} : { headers }) }, events);
+  }
+
+  /** What is said outside of a call goes to the caller whose session it is; of a shared one to everybody. */
+  #say(method: string, text: string, session: CallerSession): void {
+    if (session === this.#shared) this.#changed({ kind: "said", method, text });
+    else session.client?.say(text);
+  }
+
+  /** Servers tell of each of their changes; the list is read again once after some of them. */
+  #gather(kind: Changing, session: CallerSession): void {
+    if (this.#gathering.has(kind) || this.#closed) return;
+    const timer = setTimeout(async () => {
+      this.#gathering.delete(kind);
+      const list = await session.list(kind).catch(() => undefined);
+      if (list !== undefined && !(list instanceof RawError)) this.#changed({ kind, list });
+    }, GATHER_MS);
+    this.#gathering.set(kind, timer.unref());
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    for (const timer of this.#gathering.values()) clearTimeout(timer);
+    const sessions = [...this.#sessions.values(), ...(this.#shared === undefined ? [] : [this.#shared])];
+    this.#sessions.clear();
+    await Promise.all(sessions.map((session) => session.close()));
+    await this.#agent?.destroy();
+  }
+}
+
+async function readCatalog(session: CallerSession): Promise<ForwardedCatalog> {
+  const { capabilities = {}, instructions } = (await session.initializeResult()) as {
+    capabilities?: JsonObject;
+    instructions?: string;
+  };
+  const kinds = (["tools", "resources", "resourceTemplates", "prompts"] as const).filter((kind) =>
+    Object.hasOwn(capabilities, kind === "resourceTemplates" ? "resources" : kind),
+  );
+  const lists = await Promise.all(kinds.map(async (kind) => [kind, await session.list(kind)] as const));
+  return {
+    capabilities,
+    instructions,
+    lists: Object.fromEntries(lists.filter(([, list]) => !(list instanceof RawError))),
+  };
+}

@@ -1,0 +1,132 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import type { FastifyBaseLogger } from "fastify";
+import { type LinkEvents, NotSent, type UpstreamLink } from "./link.js";
+
+/** A message longer than this ends the connection, so that a server gone mad doesn't fill the memory. */
+const MAX_MESSAGE_BYTES = 256 << 20;
+/** How long a server may take to end by itself, once its input is closed and once it is asked to. */
+const END_MS = 1_000;
+/** What a server gets of our own environment: what programs need, and no secret. */
+const INHERITED = ["HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"];
+
+export interface StdioOptions {
+  readonly command: readonly [string, ...string[]];
+  readonly env?: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+  readonly log?: Pick<FastifyBaseLogger, "debug"> | undefined;
+}
+
+/** An MCP server as a child process that speaks over its standard input and output, a message a line. */
+export class StdioLink implements UpstreamLink {
+  readonly relates = false;
+  readonly #child: ChildProcess;
+  readonly #exited: Promise<void>;
+  #pieces: Buffer[] = [];
+  #bytes = 0;
+  #gone: Error | undefined;
+
+  constructor(
+    { command: [file, ...args], env, cwd, log }: StdioOptions,
+    private readonly events: LinkEvents,
+  ) {
+    const inherited = INHERITED.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]]));
+    this.#child = spawn(file, args, {
+      stdio: ["pipe", "pipe", "pipe"],
+      // A group of its own, so that what the server started can be ended with it.
+      detached: true,
+      env: { ...Object.fromEntries(inherited), ...env },
+      ...(cwd === undefined ? {} : { cwd }),
+    });
+    this.#exited = new Promise((resolve) => {
+      this.#child.once("error", (error) => {
+        this.#end(new Error(`${file} can't be started: ${error.message}`, { cause: error }));
+        if (this.#child.pid === undefined) resolve();
+      });
+      this.#child.once("exit", (code, signal) => {
+        this.#killGroup("SIGKILL");
+        this.#end(new Error(`${file} ended with ${signal ?? `code ${code}`}`));
+        resolve();
+      });
+    });
+    this.#child.stdin?.on("error", () => {});
+    this.#child.stdout?.on("data", (chunk: Buffer) => this.#read(chunk));
+    this.#child.stderr?.on("data", (chunk: Buffer) => log?.debug({ stderr: chunk.toString().slice(0, 2_000) }, file));
+  }
+
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
+  async send(message: string): Promise<void> {
+    const { stdin } = this.#child;
+    if (this.#gone !== undefined || stdin === null || !stdin.writable) {
+      throw new NotSent("the server's process is gone", { cause: this.#gone });
+    }
+    const line = /[\r\n]/.test(message) ? message.replaceAll(/[\r\n]+/g, " ") : message;
+    if (!stdin.write(`${line}\n`)) {
+      const done = new AbortController();
+      const drained = once(stdin, "drain", { signal: done.signal });
+      await Promise.race([drained, this.#exited]).catch(() => {});
+      done.abort();
+      drained.catch(() => {});
+    }
+  }
+
+  #read(chunk: Buffer): void {
+    let from = 0;
+    for (let end = chunk.indexOf(0x0a); end !== -1; end = chunk.indexOf(0x0a, from)) {
+      this.#pieces.push(chunk.subarray(from, end));
+      const line = (this.#pieces.length === 1 ? this.#pieces[0] : Buffer.concat(this.#pieces))?.toString("utf8") ?? "";
+      this.#pieces = [];
+      this.#bytes = 0;
+      from = end + 1;
+      if (line.trim() !== "") this.events.message(line);
+    }
+    if (from === chunk.length) return;
+    this.#pieces.push(chunk.subarray(from));
+    this.#bytes += chunk.length - from;
+    if (this.#bytes > MAX_MESSAGE_BYTES) {
+      this.#pieces = [];
+      this.#killGroup("SIGKILL");
+    }
+  }
+
+  #end(reason: Error): void {
+    if (this.#gone !== undefined) return;
+    this.#gone = reason;
+    this.events.closed(reason);
+  }
+
+  /** Closes the server's input, and kills its whole group if it doesn't end. */
+  async close(): Promise<void> {
+    this.#end(new Error("the connection was closed"));
+    this.#child.stdin?.end();
+    if (await this.#endsWithin(END_MS)) return;
+    this.#killGroup("SIGTERM");
+    if (await this.#endsWithin(END_MS)) return;
+    this.#killGroup("SIGKILL");
+    await this.#exited;
+  }
+
+  async #endsWithin(ms: number): Promise<boolean> {
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const timer = setTimeout(() => resolve(false), ms);
+    void this.#exited.then(() => resolve(true));
+    try {
+      return await promise;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  #killGroup(signal: NodeJS.Signals): void {
+    const { pid } = this.#child;
+    if (pid === undefined) return;
+    try {
+      process.kill(-pid, signal);
+    } catch {
+      // The whole group has ended.
+    }
+  }
+}

@@ -1,0 +1,212 @@
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { z } from "zod";
+import { Environment, type ForwardedServer, forwardMcp, tool } from "../../../src/index.js";
+import { ForwardingEnv } from "../../fakes/forwarding-env.js";
+import { type Serving, serve } from "../../fakes/serving.js";
+import { EVERYTHING, everythingServer, freePort, MISBEHAVING } from "../../harness/everything.js";
+import { processesWith } from "../../harness/processes.js";
+import { RawMcp } from "../../harness/raw-mcp.js";
+import { until } from "../../harness/until.js";
+
+const EVERYTHING_COMMAND = [process.execPath, EVERYTHING, "stdio"] as const;
+
+let folder: string;
+let log: string;
+let serving: Serving | undefined;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "forward-"));
+  log = join(folder, "log");
+});
+afterEach(async () => {
+  await serving?.[Symbol.asyncDispose]();
+  serving = undefined;
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** The misbehaving server as a child, which notes what it gets and starts a process of its own. */
+function odd(more: object = {}) {
+  return { command: [process.execPath, MISBEHAVING] as const, env: { ODD_LOG: log, ODD_CHILD: "1" }, ...more };
+}
+
+const running = () => processesWith(log).map(({ command }) => command);
+const received = async (text: string) =>
+  (await readFile(log, "utf8")).split("\n").filter((line) => line.includes(text));
+const call = (client: Client, args: object, options?: { signal: AbortSignal }) =>
+  client.callTool({ name: "odd", arguments: { ...args } }, undefined, options);
+
+describe("a forwarded server", () => {
+  it("has a process for each caller, which ends with all that it started when the caller's session ends", async () => {
+    serving = await serve(new ForwardingEnv(odd()));
+    await until(() => running().length === 0, Boolean, { what: "nothing runs before anyone calls" });
+    const [one, two] = [await serving.client(), await serving.client()];
+    await Promise.all([call(one, { kind: "content" }), call(two, { kind: "content" })]);
+    await until(running, (all) => all.length === 4);
+    await (one.transport as unknown as { terminateSession(): Promise<void> }).terminateSession();
+    await until(running, (all) => all.length === 2);
+    await serving[Symbol.asyncDispose]();
+    await until(running, (all) => all.length === 0);
+  });
+
+  it("is one process for all callers where they share it", async () => {
+    serving = await serve(new ForwardingEnv(odd({ shared: true })));
+    const clients = [await serving.client(), await serving.client(), await serving.client()];
+    const args = clients.map((_client, index) => ({ index }));
+    const answers = await Promise.all(clients.map((client, index) => call(client, args[index] ?? {})));
+    expect(answers.map((answer) => (answer as { got?: { arguments: object } }).got?.arguments)).toEqual(args);
+    expect(running()).toHaveLength(2);
+  });
+
+  it("is started anew after it crashed, and gets no call a second time", async () => {
+    serving = await serve(new ForwardingEnv(odd()));
+    const client = await serving.client();
+    await call(client, { kind: "content", n: 1 });
+    const crashed = await call(client, { kind: "crash" });
+    expect(crashed.structuredContent).toMatchObject({ code: "delivery_failed", applied: "unknown", retryable: false });
+    expect((await call(client, { kind: "content", n: 2 })).content).toEqual([]);
+    expect(await received('"crash"')).toHaveLength(1);
+    expect(await received('"tools/call"')).toHaveLength(3);
+    await until(running, (all) => all.length === 2);
+  });
+
+  it("gets no call where it can't be started, which is said as not applied", async () => {
+    const environment = new ForwardingEnv(odd());
+    serving = await serve(environment);
+    const client = await serving.client();
+    await call(client, { kind: "content" });
+    (environment.behind[0] as unknown as { options: { command: string[] } }).options.command = [join(folder, "none")];
+    await call(client, { kind: "crash" });
+    const { structuredContent } = await call(client, { kind: "content" });
+    expect(structuredContent).toMatchObject({ code: "device_unavailable", applied: "no", retryable: true });
+  });
+
+  it("that is served over HTTP and is restarted gets a new session, with the log level that its client asked for", async () => {
+    const port = await freePort();
+    let server = await everythingServer(port);
+    try {
+      serving = await serve(new ForwardingEnv({ url: server.url }));
+      const client = await serving.client();
+      const echo = () => client.callTool({ name: "echo", arguments: { message: "hi" } });
+      await client.setLoggingLevel("debug");
+      expect((await echo()).content).toEqual([{ type: "text", text: "Echo: hi" }]);
+      await server[Symbol.asyncDispose]();
+      expect((await echo()).structuredContent).toMatchObject({ applied: "no", code: "device_unavailable" });
+      server = await everythingServer(port);
+      expect((await echo()).content).toEqual([{ type: "text", text: "Echo: hi" }]);
+    } finally {
+      await server[Symbol.asyncDispose]();
+    }
+  });
+
+  it("tells progress to the call that asked for it, also where two clients chose the same token", async () => {
+    serving = await serve(new ForwardingEnv({ command: EVERYTHING_COMMAND, shared: true }));
+    const clients = [await serving.client(), await serving.client()];
+    const seen = await Promise.all(
+      clients.map(async (client, index) => {
+        const steps: number[] = [];
+        const args = { duration: 0.2, steps: index + 2 };
+        await client.callTool({ name: "trigger-long-running-operation", arguments: args }, undefined, {
+          onprogress: ({ total }) => steps.push(total ?? 0),
+        });
+        return steps;
+      }),
+    );
+    expect(seen).toEqual([
+      [2, 2],
+      [3, 3, 3],
+    ]);
+  });
+
+  it("asks the caller's own client, and gets its answer with the numbers as they were written", async () => {
+    serving = await serve(new ForwardingEnv(odd()));
+    const answers = { "sampling/createMessage": '{"n":1.0,"big":9007199254740993}' };
+    await using client = await RawMcp.connect(`${serving.url}/mcp`, { sampling: {} }, answers);
+    const { before, result } = await client.request("tools/call", '{"name":"odd","arguments":{"kind":"ask"}}');
+    expect([...before, ...client.unasked].some((each) => each.includes("9007199254740993"))).toBe(true);
+    expect(result).toBe('{"content":[],"reply":{"n":1.0,"big":9007199254740993}}');
+  });
+
+  it("is told when a call is cancelled; 100 calls cancelled at random leave nothing behind, and no reply reaches another", async () => {
+    serving = await serve(new ForwardingEnv(odd({ shared: true })));
+    const client = await serving.client();
+    await call(client, { kind: "content" });
+    const timers = () => process.getActiveResourcesInfo().filter((each) => each === "Timeout").length;
+    const before = timers();
+    const outcomes = await Promise.allSettled(
+      Array.from({ length: 100 }, async (_each, index) => {
+        const abort = new AbortController();
+        const answer = call(client, { kind: "later", ms: 5 + (index % 40), index }, { signal: abort.signal });
+        setTimeout(() => abort.abort(), Math.random() * 45);
+        return answer;
+      }),
+    );
+    const cancelled = outcomes.filter((each) => each.status === "rejected");
+    expect(cancelled.length).toBeGreaterThan(10);
+    const marks = Array.from({ length: 20 }, (_each, index) => ({ mark: index }));
+    const later = await Promise.all(marks.map((mark) => call(client, mark)));
+    expect(later.map((each) => (each as unknown as { got: { arguments: object } }).got.arguments)).toEqual(marks);
+    await until(timers, (count) => count <= before, { what: "timers" });
+    expect(serving.mcp.inFlight).toBe(0);
+    expect(running()).toHaveLength(2);
+    expect((await received("notifications/cancelled")).length).toBeGreaterThan(0);
+  });
+
+  it("is refused beside another with the same tool, naming both, and nothing of either stays", async () => {
+    class Twice extends ForwardingEnv {
+      @tool({ description: "Mine.", input: z.object({}) })
+      echo() {
+        return "mine";
+      }
+    }
+    await expect(serve(new Twice({ command: EVERYTHING_COMMAND, env: { MARK: log } }))).rejects.toThrow(
+      /"echo" is served twice: by a tool of the environment and by the server/,
+    );
+    await expect(serve(new ForwardingEnv(odd({ name: "a", shared: true }), odd({ name: "b" })))).rejects.toThrow(
+      /served twice: by the server a and by the server b/,
+    );
+    await until(running, (all) => all.length === 0);
+  });
+
+  it("goes beside the environment's own tools, under tool access, and with what is hidden left out", async () => {
+    class Beside extends Environment {
+      readonly behind = [forwardMcp(odd())];
+      @tool({ description: "Mine.", input: z.object({}) })
+      mine() {
+        return "mine";
+      }
+      override forwardedServers(): ForwardedServer[] {
+        return this.behind;
+      }
+      override servedTools(tools: Parameters<Environment["servedTools"]>[0]) {
+        return tools.filter(({ definition }) => definition.name !== "second");
+      }
+      override instructions() {
+        return "First mine.";
+      }
+    }
+    const environment = new Beside();
+    serving = await serve(environment);
+    const client = await serving.client({ "agentenv-role": "r" });
+    const names = async () =>
+      ((await client.request({ method: "tools/list" }, z.any())) as { tools: { name: string }[] }).tools.map(
+        ({ name }) => name,
+      );
+    expect(client.getInstructions()).toBe("First mine.\n\nMind the numbers.");
+    expect(await names()).toEqual(["mine", "odd"]);
+    expect((await client.callTool({ name: "mine" })).content).toEqual([{ type: "text", text: "mine" }]);
+    await expect(client.callTool({ name: "second" })).rejects.toMatchObject({ code: -32602 });
+    environment.updateTool("odd", { description: "Changed." });
+    const { tools } = (await client.request({ method: "tools/list" }, z.any())) as {
+      tools: { description?: string }[];
+    };
+    expect(tools[1]?.description).toBe("Changed.");
+    const body = JSON.stringify({ role: "r", tools: ["odd"] });
+    await fetch(`${serving.url}/tools/disable`, { method: "POST", body });
+    expect(await names()).toEqual(["mine"]);
+    expect((await call(client, {})).structuredContent).toMatchObject({ code: "permission_denied" });
+    expect(await received('"tools/call"').catch(() => [])).toEqual([]);
+  });
+});
