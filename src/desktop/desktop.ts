@@ -69,13 +69,9 @@ export class Desktop {
     apps = new Apps(user, log);
     const desktop = new Desktop({ display: display.name, user, runtimeDir, dataDir }, display, apps, options);
     try {
-      const shows = display.hasWindowManager ? [] : [windowManager(display.name, runtimeDir)];
-      await Promise.all([
-        desktop.#add(sessionBus(runtimeDir, user), {}).start(),
-        ...shows.map((spec) =>
-          desktop.#add(spec, { needs: desktop.#shown(), onUp: () => apps.displayIsBack() }).start(),
-        ),
-      ]);
+      const bus = desktop.#add(sessionBus(runtimeDir, user), {});
+      const managers = display.hasWindowManager ? [] : [desktop.#addWindowManager(apps)];
+      await Promise.all([bus, ...managers].map((service) => service.start()));
       return desktop;
     } catch (thrown) {
       await desktop.close();
@@ -125,6 +121,11 @@ export class Desktop {
     await this.#display.server?.stop(GRACE_MS.display);
   }
 
+  #addWindowManager(apps: Apps): Service {
+    const { spec, onLine } = windowManager(this.session.runtimeDir);
+    return this.#add(spec, { needs: this.#shown(), onLine, onUp: () => apps.displayIsBack() });
+  }
+
   #shown(): Service[] {
     return this.#display.server === undefined ? [] : [this.#display.server];
   }
@@ -135,7 +136,7 @@ export class Desktop {
     return service;
   }
 
-  #add(spec: ServiceSpec, options: Pick<ServiceOptions, "needs" | "onUp">): Service {
+  #add(spec: ServiceSpec, options: Omit<ServiceOptions, "user" | "log">): Service {
     if (this.#services.has(spec.name)) throw new Error(`the desktop has a service ${spec.name} already`);
     if (this.#closed !== undefined) throw new Error("the desktop is closed");
     for (const path of spec.removes ?? []) this.#options.guard?.removes(path);

@@ -2,25 +2,39 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ServiceSpec } from "../computer/session.js";
 import { findProgram } from "./programs.js";
-import { windowManagerOf } from "./x-client.js";
 
 const MENU = [
   ["Terminal", ["xterm"]],
   ["Files", ["thunar", "pcmanfm"]],
 ] as const;
 
-/** The window manager, set up so that it takes no key and no click with a modifier away from an agent. */
-export function windowManager(display: string, runtimeDir: string): ServiceSpec {
+/** What openbox writes once it manages windows. Its property on the root window comes earlier, and a window in between is lost. */
+const RUNNING = "the window manager is running";
+
+/**
+ * The window manager, set up so that it takes no key and no click with a modifier away from an agent. `onLine` has to be given
+ * what it writes.
+ */
+export function windowManager(runtimeDir: string): { spec: ServiceSpec; onLine(line: string): void } {
   const folder = join(runtimeDir, "openbox");
   mkdirSync(folder, { recursive: true });
   const menu = join(folder, "menu.xml");
   const config = join(folder, "rc.xml");
   writeFileSync(menu, menuXml());
   writeFileSync(config, configXml(menu));
+  let running = Promise.withResolvers<void>();
   return {
-    name: "window-manager",
-    command: ["openbox", "--sm-disable", "--config-file", config],
-    ready: (signal) => windowManagerOf(display, signal),
+    spec: {
+      name: "window-manager",
+      get command(): [string, ...string[]] {
+        running = Promise.withResolvers();
+        return ["openbox", "--sm-disable", "--config-file", config, "--startup", `echo "${RUNNING}"`];
+      },
+      ready: () => running.promise,
+    },
+    onLine: (line) => {
+      if (line === RUNNING) running.resolve();
+    },
   };
 }
 

@@ -13,6 +13,7 @@ interface XDisplay {
   readonly screen: readonly { root: number; pixel_width: number; pixel_height: number }[];
 }
 interface XClient {
+  atoms: Record<string, number>;
   readonly stream?: { destroy(): void };
   on(event: "error" | "end", listener: (error?: Error) => void): this;
   InternAtom(onlyIfExists: boolean, name: string, done: (error: Error | null, atom: number) => void): void;
@@ -28,7 +29,6 @@ interface XClient {
 }
 
 const ANSWER_MS = 3000;
-const POLL_MS = 5;
 
 export interface AnsweringDisplay {
   readonly width: number;
@@ -41,7 +41,7 @@ export interface AnsweringDisplay {
  */
 export async function askDisplay(name: string): Promise<AnsweringDisplay | undefined> {
   try {
-    return await withClient(name, AbortSignal.timeout(ANSWER_MS), async (client, display) => {
+    return await withClient(name, async (client, display) => {
       const screen = display.screen[0];
       if (screen === undefined) throw new Error("it has no screen");
       return {
@@ -59,29 +59,12 @@ export async function askDisplay(name: string): Promise<AnsweringDisplay | undef
   }
 }
 
-/** Resolves once a window manager runs on the display. */
-export async function windowManagerOf(name: string, signal: AbortSignal): Promise<void> {
-  await withClient(name, signal, async (client, display) => {
-    const root = display.screen[0]?.root ?? 0;
-    while (!(await hasWindowManager(client, root))) {
-      signal.throwIfAborted();
-      await new Promise((resolve) => setTimeout(resolve, POLL_MS));
-    }
-  });
-}
-
-async function withClient<T>(
-  name: string,
-  signal: AbortSignal,
-  use: (client: XClient, display: XDisplay) => Promise<T>,
-): Promise<T> {
-  signal.throwIfAborted();
-  // Loaded at the first use: it costs 10 ms, and the display is starting meanwhile.
+async function withClient<T>(name: string, use: (client: XClient, display: XDisplay) => Promise<T>): Promise<T> {
+  // Loaded when it is needed, which is seldom: it costs 10 ms.
   const x11 = createRequire(import.meta.url)("x11") as X11;
   const broken = Promise.withResolvers<never>();
   broken.promise.catch(() => {});
-  const abort = () => broken.reject(signal.reason);
-  signal.addEventListener("abort", abort, { once: true });
+  const late = setTimeout(() => broken.reject(new Error(`it did not answer within ${ANSWER_MS} ms`)), ANSWER_MS);
   let client: XClient | undefined;
   try {
     const connected = new Promise<XDisplay>((resolve, reject) => {
@@ -92,9 +75,12 @@ async function withClient<T>(
       client.on("end", () => broken.reject(new Error("it closed the connection")));
     });
     const display = await Promise.race([connected, broken.promise]);
-    return await Promise.race([use(client as unknown as XClient, display), broken.promise]);
+    const opened = client as unknown as XClient;
+    // The package keeps the atoms of all its connections in one table, though each X server numbers its own.
+    opened.atoms = {};
+    return await Promise.race([use(opened, display), broken.promise]);
   } finally {
-    signal.removeEventListener("abort", abort);
+    clearTimeout(late);
     client?.stream?.destroy();
   }
 }
