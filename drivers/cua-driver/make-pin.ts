@@ -1,4 +1,5 @@
-import { mkdir } from "node:fs/promises";
+import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pino } from "pino";
@@ -6,8 +7,9 @@ import { AgentEnvError, SetupError } from "../../src/errors.js";
 import { DaemonClient, type DaemonMetadata } from "./daemon-client.js";
 import { fileDigest } from "./digests.js";
 import { readExecutable, StdioServer, withEmptyHome } from "./executable.js";
-import { ARCHES, type Arch, hostArch, type Pin } from "./pin.js";
-import { digestServed } from "./pin-differences.js";
+import { hostArch, pinText, readPin } from "./pin.js";
+import { digestServed, pinDifferences } from "./pin-differences.js";
+import { ARCHES, type Arch, type Pin } from "./pin-schema.js";
 import { ended, killGroup, startGroup } from "./program.js";
 import { parseServed } from "./served.js";
 import { downloadWheel, extractExecutable, platformOf } from "./wheel.js";
@@ -71,6 +73,28 @@ export async function makePin(options: MakePinOptions): Promise<Pin> {
     ...digests,
     tools: [first, ...others],
   };
+}
+
+/**
+ * Writes the pin of another version into `file`, whole or not at all.
+ * @returns what that changes, a line a change
+ */
+export async function changePin(file: string, request: Omit<MakePinOptions, "scratch" | "wheels">): Promise<string[]> {
+  if (!/^\d+(\.\d+)*$/.test(request.version)) {
+    throw new SetupError(`${request.version} is no version of cua-driver`, { hint: "a version is like 0.37.0" });
+  }
+  const before = await readPin(file);
+  const scratch = await mkdtemp(join(tmpdir(), "agentenv-pin-"));
+  const written = `${file}.${process.pid}`;
+  try {
+    const pin = await makePin({ ...request, scratch });
+    await writeFile(written, pinText(pin));
+    await rename(written, file);
+    return pinDifferences(before, pin);
+  } finally {
+    await rm(scratch, { recursive: true, force: true });
+    await rm(written, { force: true });
+  }
 }
 
 /** Asks a daemon of the executable for its metadata, and `cua-driver mcp --socket` for the keys that it lists beside tools. */

@@ -1,6 +1,6 @@
 import type { JsonObject, ToolDefinition } from "../../src/protocol/tool.js";
 import { jsonSha256, sha256 } from "./digests.js";
-import type { Pin, PinnedTool } from "./pin.js";
+import type { Pin, PinnedTool } from "./pin-schema.js";
 import type { Served } from "./served.js";
 
 /** The part of the pin that says what is served. */

@@ -4,7 +4,7 @@ import type { ServiceSpec } from "../../src/computer/session.js";
 import { AgentEnvError, SetupError } from "../../src/errors.js";
 import type { DaemonClient, DaemonMetadata } from "./daemon-client.js";
 import { QUIET_ENVIRONMENT } from "./executable.js";
-import type { Pin } from "./pin.js";
+import type { Pin } from "./pin-schema.js";
 
 const POLL_MS = 10;
 

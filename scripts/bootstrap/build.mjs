@@ -12,6 +12,14 @@ const OUTPUT = /(\.d\.ts|\.js)(\.map)?$/;
 const dist = join(root, "dist");
 const stamp = join(dist, ".built");
 const compilerMemory = join(dist, ".tsbuildinfo");
+/** What `mcp.json` names as its schema, made by this source once it is built. */
+const schema = join(dist, "mcp.schema.json");
+const SCHEMA_SOURCE = "drivers/cua-driver/pin-schema.ts";
+const WRITE_SCHEMA = `
+  const { writeFileSync } = await import("node:fs");
+  const { pinJsonSchema } = await import("./dist/drivers/cua-driver/pin-schema.js");
+  writeFileSync("dist/mcp.schema.json", JSON.stringify(pinJsonSchema(), null, 2) + "\\n");
+`;
 
 export const buildStep = {
   title: "Build",
@@ -33,6 +41,9 @@ export const buildStep = {
       advice: "Correct what the compiler names, then run the same command again.",
     });
     removeStaleOutputs(sources);
+    if (sources.includes(SCHEMA_SOURCE)) {
+      await run(node, ["--input-type=module", "--eval", WRITE_SCHEMA], { env: nodeEnv, lock });
+    }
     writeFileSync(stamp, built);
   },
 };
@@ -71,7 +82,9 @@ function outputOf(source) {
 }
 
 function hasMissingOutput(sources) {
-  return sources.some((source) => !existsSync(outputOf(source)));
+  return (
+    sources.some((source) => !existsSync(outputOf(source))) || (sources.includes(SCHEMA_SOURCE) && !existsSync(schema))
+  );
 }
 
 function removeStaleOutputs(sources) {

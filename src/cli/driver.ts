@@ -40,12 +40,31 @@ const verifyCommand = new Command("verify")
     if (differences.length > 0) process.exitCode = 1;
   });
 
+const pinCommand = new Command("pin")
+  .description("Pin another version of a driver's program, and say what that changes.")
+  .argument("<driver>", "the driver's alias, such as cua-driver")
+  .requiredOption("--version <version>", "the version to pin, such as 0.37.0")
+  .option("--json", "print JSON for machines")
+  .addHelpText("after", "\nExample:\n  $ agentenv driver pin cua-driver --version 0.37.0")
+  .action(async (driver: string, options: { version: string; json?: boolean }) => {
+    const installer = await installerOf(driver);
+    if (installer.pin === undefined) throw new SetupError(`no version of the driver ${driver} is pinned`);
+    const { file, changes } = await installer.pin({ version: options.version, onProgress: note });
+    if (options.json) {
+      printJson({ driver, version: options.version, file, changes });
+      return;
+    }
+    for (const change of changes) print(change);
+    print(changes.length === 0 ? `${file} pins it already` : `${file} is written`);
+  });
+
 /** `agentenv driver …`: the programs that drivers bring. */
 export const driverCommand = new Command("driver")
-  .description("Install a driver's program and verify what is installed.")
+  .description("Install a driver's program, verify what is installed, and move to another version.")
   .addHelpText("after", "\nExample:\n  $ agentenv driver install cua-driver")
   .addCommand(installCommand)
-  .addCommand(verifyCommand);
+  .addCommand(verifyCommand)
+  .addCommand(pinCommand);
 
 async function installerOf(driver: string): Promise<DriverInstaller> {
   const found = await loadClass(packageRoot, driverModule(driver, "agentenv driver"));

@@ -32,6 +32,8 @@ const version = (JSON.parse(readFileSync(join(packageRoot, "package.json"), "utf
 const program = new Command("agentenv")
   .description("Environments that AI agents act in, served over MCP.")
   .version(version)
+  // Behind a command its own options count alone: `driver pin` has a --version too.
+  .enablePositionalOptions()
   .addHelpText(
     "after",
     "\nExample:\n  $ agentenv up bundles/desk\n\nagentenv COMMAND --help says more of each command.",

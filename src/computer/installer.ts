@@ -9,6 +9,21 @@ export interface DriverInstaller {
   install(options: InstallRequest): Promise<{ readonly folder: string; readonly fresh: boolean }>;
   /** What is different from what it should be, a line a difference; empty when all is right. */
   verify(dataDir: string): Promise<string[]>;
+  /** Pins another version in the place of this one; for a driver whose program is pinned. Throws a SetupError. */
+  pin?(request: PinRequest): Promise<PinnedVersion>;
+}
+
+export interface PinRequest {
+  readonly version: string;
+  readonly onProgress?: (line: string) => void;
+  readonly signal?: AbortSignal;
+}
+
+export interface PinnedVersion {
+  /** The file that says what is pinned now. */
+  readonly file: string;
+  /** What is different from before, a line a change; empty when nothing is. */
+  readonly changes: readonly string[];
 }
 
 export interface InstallRequest {

@@ -73,10 +73,14 @@ export class RunningCommand implements AsyncDisposable {
 /** The command line as it is built. */
 export const agentenvMain = join(packageRoot, "dist/src/cli/main.js");
 
-/** Runs the built command line. */
-export function agentenv(args: readonly string[], environment: NodeJS.ProcessEnv = {}): RunningCommand {
+/** Runs the built command line, or that of a copy of the package. */
+export function agentenv(
+  args: readonly string[],
+  environment: NodeJS.ProcessEnv = {},
+  main = agentenvMain,
+): RunningCommand {
   return new RunningCommand(
-    spawn(process.execPath, [agentenvMain, ...args], {
+    spawn(process.execPath, [main, ...args], {
       stdio: ["ignore", "pipe", "pipe"],
       env: { ...process.env, ...environment },
     }),

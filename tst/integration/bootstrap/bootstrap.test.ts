@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { chmodSync, copyFileSync, existsSync, readdirSync, rmSync } from "node:fs";
+import { chmodSync, copyFileSync, existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { until } from "../../harness/until.js";
@@ -52,6 +52,16 @@ describe("a set-up", () => {
     await clone.setUp("cli");
     const outputs = readdirSync(clone.path("dist/src")).sort();
     expect(outputs).toEqual(["cli", "fresh.d.ts", "fresh.js", "fresh.js.map"]);
+  });
+
+  test("writes the JSON Schema that mcp.json names", async () => {
+    clone.write("drivers/cua-driver/pin-schema.ts", 'export const pinJsonSchema = () => ({ type: "object" });\n');
+    await clone.setUp("cli");
+    const schema = () => JSON.parse(readFileSync(clone.path("dist/mcp.schema.json"), "utf8"));
+    expect(schema()).toEqual({ type: "object" });
+    rmSync(clone.path("dist/mcp.schema.json"));
+    await clone.setUp("cli");
+    expect(schema()).toEqual({ type: "object" });
   });
 
   test("fetches no cua-driver for an env that names another driver, found from where the person stands", async () => {

@@ -46,7 +46,7 @@ export class Clone {
     const typeRoots = [join(root, "node_modules/@types")];
     this.write(
       "tsconfig.json",
-      JSON.stringify({ compilerOptions: { ...compilerOptions, typeRoots }, include: ["src"] }),
+      JSON.stringify({ compilerOptions: { ...compilerOptions, typeRoots }, include: ["src", "drivers"] }),
     );
     this.write("mcp.json", '{ "driver": { "version": "1.2.3" } }');
     this.write("bundles/desk/env.toml", 'type = "computer"\ndriver = "cua-driver"\n');

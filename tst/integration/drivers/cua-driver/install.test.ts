@@ -11,7 +11,8 @@ import {
   verifyExecutable,
   verifyInstalled,
 } from "../../../../drivers/cua-driver/install.js";
-import { hostArch, type Pin, readPin } from "../../../../drivers/cua-driver/pin.js";
+import { hostArch, readPin } from "../../../../drivers/cua-driver/pin.js";
+import type { Pin } from "../../../../drivers/cua-driver/pin-schema.js";
 import { downloadWheel, extractExecutable } from "../../../../drivers/cua-driver/wheel.js";
 import { SetupError } from "../../../../src/errors.js";
 import { temporaryFolder } from "./real.js";

@@ -2,8 +2,9 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { hostArch, type Pin, pinFile, pinJsonSchema, pinText, readPin } from "../../../../drivers/cua-driver/pin.js";
+import { hostArch, pinFile, pinText, readPin } from "../../../../drivers/cua-driver/pin.js";
 import { digestTool, pinDifferences, servedDifferences } from "../../../../drivers/cua-driver/pin-differences.js";
+import { type Pin, pinJsonSchema } from "../../../../drivers/cua-driver/pin-schema.js";
 import { SetupError } from "../../../../src/errors.js";
 
 test("the project's mcp.json is a pin, in the text that the generator writes", async () => {
