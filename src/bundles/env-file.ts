@@ -36,7 +36,7 @@ export const EnvFile = z
       })
       .optional(),
     tools: ToolFilter.extend({ roles: z.record(z.string(), ToolFilter).optional() }).optional(),
-    skills: z.strictObject({ include: z.array(z.string().min(1)) }).optional(),
+    /** Path in the session user's home → file of the env's folder; staged with data/add at the start. */
     data: z.strictObject({ files: z.record(z.string(), z.string()) }).optional(),
     session: z
       .strictObject({

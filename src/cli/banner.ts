@@ -33,7 +33,8 @@ export function showReady({ side, plan, port, environment, application, desktop 
     });
     return;
   }
-  const client = `claude mcp add --transport http ${application.name} ${url}${MCP_PATH}`;
+  const header = plan.tokens === undefined ? "" : ' --header "Authorization: Bearer TOKEN"';
+  const client = `claude mcp add --transport http ${application.name} ${url}${MCP_PATH}${header}`;
   print(
     `\n${styled("bold", `${application.name} is ready`)}\n${table([
       ["  card", `${url}${CARD_PATH}`],
@@ -45,7 +46,7 @@ export function showReady({ side, plan, port, environment, application, desktop 
             ["  driver", `${plan.file.driver} ${environment.environmentVersion}`],
           ]),
       ["  connect", client],
-      ["  look", `agentenv shot ${url} --out desk.png`],
+      ...(desktop === undefined ? [] : [["  look", `${plan.commandLine} shot ${url} --out desk.png`]]),
       ["  stop", "Ctrl-C"],
     ])}\n`,
   );

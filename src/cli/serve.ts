@@ -1,6 +1,7 @@
 /** The server's process: what `agentenv up` starts as the session user, behind its guardian. */
 import type { FastifyInstance } from "fastify";
 import type { Logger } from "pino";
+import { readDataFiles } from "../bundles/data-files.js";
 import { loadClass } from "../bundles/load-class.js";
 import { ComputerDriver } from "../computer/driver.js";
 import { Desktop } from "../desktop/desktop.js";
@@ -18,7 +19,7 @@ import { reportFailure } from "./failure.js";
 import { createLog } from "./log.js";
 import type { StartPlan } from "./start-plan.js";
 
-/** How long a computer may take to pass its checks. Then it is served all the same, and says what is missing. */
+/** How long an environment may take to become ready before its start is given up. */
 const READY_MS = 60_000;
 
 const side = await serverSide();
@@ -68,6 +69,8 @@ async function start(side: ServerSide, plan: StartPlan, log: Logger): Promise<vo
   open.push(() => mcp.close());
   const port = await listen(app, plan.host, plan.port);
 
+  const data = readDataFiles(plan.folder, plan.file.data?.files ?? {});
+  if (data.length > 0) await application.data["data/add"]?.(data);
   if (environment instanceof ComputerDriver) {
     await desktop?.addServices(environment.services());
     desktop?.startApps(plan.file.apps?.start ?? []);

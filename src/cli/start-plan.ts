@@ -24,4 +24,6 @@ export interface StartPlan {
   readonly log: { readonly level: string; readonly file?: string };
   /** Whether the one line that says it is ready is JSON. */
   readonly json: boolean;
+  /** How a person here calls the command line. */
+  readonly commandLine: string;
 }

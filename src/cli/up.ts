@@ -3,8 +3,10 @@ import { createServer } from "node:net";
 import { basename, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Command, InvalidArgumentError, Option } from "commander";
+import { readDataFiles } from "../bundles/data-files.js";
 import { type EnvFile, readEnvFile } from "../bundles/env-file.js";
 import { driverModule } from "../bundles/load-class.js";
+import { requirePackages } from "../bundles/packages.js";
 import { loadSettings } from "../computer/settings.js";
 import { enterSession } from "../desktop/enter.js";
 import { runtimeFolder } from "../desktop/folders.js";
@@ -85,6 +87,8 @@ function readPlan(folder: string, file: EnvFile, options: UpOptions): StartPlan 
   const environmentName = process.env.ENVIRONMENT_NAME || file.name || basename(folder);
   const module = file.type === "computer" ? driverModule(file.driver ?? "", source) : (file.module ?? "");
   const tokens = readTokens(options);
+  requirePackages(file.apps?.packages ?? [], source);
+  readDataFiles(folder, file.data?.files ?? {});
   const display = readDisplay(options.display);
   return {
     folder,
@@ -105,6 +109,7 @@ function readPlan(folder: string, file: EnvFile, options: UpOptions): StartPlan 
         : { file: resolve(process.env.INIT_CWD ?? process.cwd(), options.logFile) }),
     },
     json: options.json ?? false,
+    commandLine: existsSync(resolve(packageRoot, "scripts", "run.sh")) ? "npm run -s agentenv --" : "agentenv",
   };
 }
 

@@ -52,6 +52,21 @@ describe("agentenv up refuses, with what to do", () => {
     expectRefusal(exit, /AGENTENV_COMPUTER_SETTINGS/, /tap_hold_ms/);
   });
 
+  it("a package that isn't installed, and a file that the env doesn't have", async () => {
+    const packages = '[apps]\npackages = ["dash", "no-such-package"]\n';
+    expectRefusal(
+      await upWith(`${DESK}${packages}`),
+      /apps\.packages: no-such-package/,
+      /apt-get install -y no-such-package/,
+    );
+    expectRefusal(
+      await upWith(`${DESK}[data]\nfiles = { "a.txt" = "../etc/passwd" }\n`),
+      /data\.files\."a\.txt"/,
+      /env's own folder/,
+    );
+    expectRefusal(await upWith(`${DESK}[data]\nfiles = { "/etc/x" = "env.toml" }\n`), /data\.files\."\/etc\/x"/);
+  });
+
   it("a folder without an env.toml", async () => {
     expectRefusal(await up(["/nowhere/at/all"]), /no folder \/nowhere\/at\/all/, /bundles\/desk/);
   });

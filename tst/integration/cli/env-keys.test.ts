@@ -1,0 +1,45 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { envFolder, startComputer } from "../../harness/computer.js";
+import { until } from "../../harness/until.js";
+
+it("an env's size, apps, name, files and session bounds are what its computer has", async () => {
+  using env = envFolder(`
+    type = "computer"
+    driver = "cua-driver"
+    name = "office"
+    [display]
+    width = 800
+    height = 600
+    [apps]
+    start = ["xterm -T 'a terminal of the env' -e sleep 1000"]
+    packages = ["xterm"]
+    [data]
+    files = { "papers/first note.txt" = "note.txt" }
+    [session]
+    max = 3
+    [settings]
+    data_paths = ["papers"]
+    default_space = "norm"
+  `);
+  writeFileSync(join(env.folder, "note.txt"), "grüß dich\n");
+  await using computer = await startComputer(env.folder);
+  expect(await computer.run("cat", "papers/first note.txt")).toBe("grüß dich\n");
+  const card = (await (await fetch(`${computer.url}/.well-known/agent-env.json`)).json()) as { name: string };
+  expect(card.name).toBe("office");
+  expect((await computer.invoke("computer-display/get")).body).toMatchObject({ width: 800, height: 600 });
+  expect((await computer.invoke("computer-spaces/get")).body).toMatchObject({ default_space: "norm" });
+  const agent = await computer.connect();
+  await until(
+    async () => JSON.stringify(await agent.call("list_windows", {})),
+    (windows) => windows.includes("a terminal of the env"),
+    {
+      ms: 10_000,
+      what: "the env's own app",
+    },
+  );
+  await Promise.all([computer.connect(), computer.connect()]);
+  await expect(computer.connect()).rejects.toThrow(/3 sessions/);
+  await computer.run("rm", "-r", "papers");
+});
