@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { z } from "zod";
 import { SetupError } from "../errors.js";
-import { inParallel, type ObjectInfo, type ObjectStore, objectsBelow } from "../stores/object-store.js";
+import { inParallel, ObjectDamaged, type ObjectInfo, type ObjectStore, objectsBelow } from "../stores/object-store.js";
 import { readFrontmatter } from "./frontmatter.js";
 import { SkillRefused, shownPath } from "./refused.js";
 import { MAX_BYTES, MAX_FILES, manifestOf, SKILL_FILE, type Skill, SkillFile, SkillIntake } from "./skill.js";
@@ -73,8 +73,9 @@ export class SkillStore {
     const manifest = Buffer.from(manifestOf(skill.files));
     const contents = new Map([...skill.contents()].map(([file, bytes]) => [file.sha256, bytes]));
     let absent = rewrite ? [...contents.keys()] : await this.#absent(folder, contents);
-    if (absent.length === 0 && (await this.store.get(folder + MANIFEST, MAX_MANIFEST))?.equals(manifest)) {
-      return { added: false };
+    if (absent.length === 0) {
+      const there = await this.#object(folder + MANIFEST, MAX_MANIFEST);
+      if (Buffer.isBuffer(there) && there.equals(manifest)) return { added: false };
     }
     let done = 0;
     const total = absent.length;
@@ -177,13 +178,13 @@ export class SkillStore {
     for (const file of files) append(wanted, file.sha256, file);
     let done = 0;
     await inParallel(this.store, [...wanted], async ([sha256, named]) => {
-      const bytes = await this.store.get(folder + sha256, Math.max(...named.map(({ size }) => size)));
-      const right = bytes !== undefined && hash("sha256", bytes, "hex") === sha256;
+      const bytes = await this.#object(folder + sha256, Math.max(...named.map(({ size }) => size)));
+      const right = Buffer.isBuffer(bytes) && hash("sha256", bytes, "hex") === sha256;
       for (const { path, size } of named) {
         if (bytes === undefined) faults.push({ path, fault: "missing" });
         else if (!right || bytes.length !== size) faults.push({ path, fault: "tampered" });
       }
-      if (bytes !== undefined) contents.set(sha256, bytes);
+      if (right) contents.set(sha256, bytes);
       done += 1;
       onProgress?.(done, wanted.size);
     });
@@ -197,8 +198,8 @@ export class SkillStore {
 
   /** The file list of a bundle, undefined where there is no bundle. */
   async #manifest(digest: string): Promise<SkillFile[] | "tampered" | undefined> {
-    const bytes = await this.store.get(folderOf(digest) + MANIFEST, MAX_MANIFEST);
-    if (bytes === undefined) return undefined;
+    const bytes = await this.#object(folderOf(digest) + MANIFEST, MAX_MANIFEST);
+    if (bytes === undefined || bytes === "tampered") return bytes;
     if (`sha256:${hash("sha256", bytes, "hex")}` !== digest) return "tampered";
     const parsed = Manifest.safeParse(JSON.parse(bytes.toString("utf8")));
     const total = parsed.data?.reduce((sum, { size }) => sum + size, 0) ?? Number.POSITIVE_INFINITY;
@@ -207,12 +208,22 @@ export class SkillStore {
 
   async #name(digest: string, files: readonly SkillFile[]): Promise<string | undefined> {
     const file = files.find(({ path }) => path === SKILL_FILE);
-    const bytes = file && (await this.store.get(folderOf(digest) + file.sha256, file.size));
-    if (bytes === undefined || hash("sha256", bytes, "hex") !== file?.sha256) return undefined;
+    const bytes = file && (await this.#object(folderOf(digest) + file.sha256, file.size));
+    if (!Buffer.isBuffer(bytes) || hash("sha256", bytes, "hex") !== file?.sha256) return undefined;
     try {
       return readFrontmatter(bytes.toString("utf8"), digest).frontmatter.name;
     } catch (thrown) {
       if (thrown instanceof SkillRefused) return undefined;
+      throw thrown;
+    }
+  }
+
+  /** An object, where its store finds it undamaged. */
+  async #object(key: string, limit: number): Promise<Buffer | "tampered" | undefined> {
+    try {
+      return await this.store.get(key, limit);
+    } catch (thrown) {
+      if (thrown instanceof ObjectDamaged) return "tampered";
       throw thrown;
     }
   }

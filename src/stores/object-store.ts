@@ -1,3 +1,8 @@
+import { SetupError } from "../errors.js";
+
+/** Thrown by `get` for an object that is not what was put, as the store's own checksum of it says each time it is asked. */
+export class ObjectDamaged extends SetupError {}
+
 /** What a store tells of an object without its bytes. */
 export interface ObjectInfo {
   readonly key: string;
@@ -17,7 +22,7 @@ export interface ObjectPage {
  * Where bundles are kept: bytes under keys. Keys name their content, so putting the same bytes again is harmless and no
  * caller needs a condition on a write. An object is seen whole or not at all. Every call ends within its deadline; what may
  * pass by itself (a cut connection, an answer 500 or 503) was tried again before it fails. Failures are a SetupError where a
- * person has to act (no such bucket, no right, no room), else an AgentEnvError `device_unavailable`.
+ * person has to act (no such bucket, no right, no room, a damaged object), else an AgentEnvError `device_unavailable`.
  */
 export interface ObjectStore extends AsyncDisposable {
   /** As a person names it; holds no secret. */

@@ -1,8 +1,14 @@
 import { AgentEnvError, messageOf, SetupError } from "../errors.js";
+import { ObjectDamaged } from "./object-store.js";
 
-/** An answer whose headers came and whose body didn't, or came changed. */
+/** An answer whose headers came and whose body didn't, or not all of it. */
 export class BodyLost extends Error {
   override readonly name = "BodyLost";
+}
+
+/** An answer whose body is not what its checksum says. */
+export class BodyChanged extends Error {
+  override readonly name = "BodyChanged";
 }
 
 interface Failure {
@@ -12,7 +18,7 @@ interface Failure {
 }
 
 const PASSING_STATUS = new Set([408, 425, 429, 500, 502, 503, 504]);
-/** Node's names for a connection that broke, and the library's for a try that took too long. */
+/** Node's names for a connection that broke, the library's for a try that took too long, S3's for bytes that changed. */
 const PASSING = new Set([
   "ECONNRESET",
   "ECONNREFUSED",
@@ -25,6 +31,9 @@ const PASSING = new Set([
   "TimeoutError",
   "AbortError",
   "BodyLost",
+  "BodyChanged",
+  "BadDigest",
+  "XAmzContentSHA256Mismatch",
   "RequestTimeout",
   "RequestTimeTooSkewed",
   "SlowDown",
@@ -60,8 +69,13 @@ interface Asked {
 export function storeFailure(cause: unknown, { store, bucket, what, tries, applied }: Asked): Error {
   const { name = "" } = cause as Failure;
   const status = statusOf(cause);
-  const message = `${store} ${what}: ${status === undefined ? "" : `${status} `}${name} ${messageOf(cause)}`.trim();
+  // The library's word for a try whose time was up.
+  const said = name === "AbortError" ? "no answer in time" : `${status ?? ""} ${name} ${messageOf(cause)}`.trim();
+  const message = `${store} ${what}: ${said}`;
   const setup = (hint: string, instead = message) => new SetupError(instead, { hint, cause });
+  if (cause instanceof BodyChanged) {
+    return new ObjectDamaged(message, { hint: "the object was damaged where it lies; put it again", cause });
+  }
   if (name === "NoSuchBucket")
     return setup("make the bucket, or name another store", `${store} has no bucket ${bucket}`);
   if (name === "CredentialsProviderError" || name === "CredentialsError") {

@@ -1,9 +1,10 @@
 import { hash } from "node:crypto";
 import { addAbortSignal, type Readable } from "node:stream";
 import type { S3Client, S3ClientConfig } from "@aws-sdk/client-s3";
+import { messageOf } from "../errors.js";
 import { checkKey, checkPrefix, type ObjectInfo, type ObjectPage, type ObjectStore } from "./object-store.js";
 import { type RetryPolicy, withRetries } from "./retry.js";
-import { BodyLost, isAbsent, mayPass, storeFailure } from "./s3-failures.js";
+import { BodyChanged, BodyLost, isAbsent, mayPass, storeFailure } from "./s3-failures.js";
 
 const CONNECT_MS = 5_000;
 
@@ -16,8 +17,8 @@ export interface S3Location {
   readonly region?: string;
   readonly pathStyle?: boolean;
   /**
-   * `default`: each object goes and comes with a CRC that the client's library and the store compare. `md5`: without those
-   * headers, which some stores refuse; what is put carries a Content-MD5.
+   * `default`: each object goes and comes with a CRC that AWS's library and the store compare, and goes with a Content-MD5.
+   * `md5`: with that alone, for stores that refuse the library's headers.
    */
   readonly checksums: "default" | "md5";
 }
@@ -50,13 +51,9 @@ export class S3Store implements ObjectStore {
   }
 
   async put(key: string, bytes: Uint8Array): Promise<void> {
-    const md5 = this.location.checksums === "md5";
-    const input = {
-      ...this.#at(key),
-      Body: bytes,
-      ContentLength: bytes.length,
-      ...(md5 ? { ContentMD5: hash("md5", bytes, "base64") } : {}),
-    };
+    // Beside the library's CRC: some servers take that without looking at it, and every one compares this.
+    const md5 = hash("md5", bytes, "base64");
+    const input = { ...this.#at(key), Body: bytes, ContentLength: bytes.length, ContentMD5: md5 };
     await this.#ask(`can't write ${key}`, "unknown", (signal) =>
       this.client.send(new this.sdk.PutObjectCommand(input), { abortSignal: signal }),
     );
@@ -167,7 +164,7 @@ async function absentAsUndefined<T>(answer: Promise<T>): Promise<T | undefined> 
   }
 }
 
-/** The body up to `limit` + 1 bytes. One that ends early, or fails the library's checksum, is a BodyLost. */
+/** The body up to `limit` + 1 bytes. Throws BodyLost for one that ends early, BodyChanged for one that fails its checksum. */
 async function readBody(
   body: Readable,
   length: number | undefined,
@@ -184,6 +181,8 @@ async function readBody(
       if (size > limit) return Buffer.concat(chunks).subarray(0, limit + 1);
     }
   } catch (cause) {
+    // Whatever breaks a connection or a wait has a code; the library's word for a wrong checksum is a bare Error.
+    if ((cause as NodeJS.ErrnoException).code === undefined) throw new BodyChanged(messageOf(cause), { cause });
     throw new BodyLost(`the answer's body was lost after ${size} bytes`, { cause });
   }
   if (length !== undefined && length !== size)
