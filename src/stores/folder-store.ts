@@ -70,14 +70,7 @@ export class FolderStore implements ObjectStore {
   }
 
   async head(key: string): Promise<ObjectInfo | undefined> {
-    const path = this.#path(key);
-    try {
-      const found = await stat(path);
-      return found.isFile() ? { key, size: found.size, modified: found.mtime } : undefined;
-    } catch (thrown) {
-      if (isAbsent(thrown)) return undefined;
-      throw this.#failure(`can't look at ${key}`, thrown);
-    }
+    return this.#look(key);
   }
 
   async list(prefix: string, next = ""): Promise<ObjectPage> {
@@ -87,7 +80,7 @@ export class FolderStore implements ObjectStore {
       if (keys.push(key) > PAGE) break;
     }
     const objects: ObjectInfo[] = [];
-    for (const info of await Promise.all(keys.slice(0, PAGE).map((key) => this.head(key)))) {
+    for (const info of await Promise.all(keys.slice(0, PAGE).map((key) => this.#look(key)))) {
       // One that was deleted meanwhile is in no list.
       if (info !== undefined) objects.push(info);
     }
@@ -113,6 +106,17 @@ export class FolderStore implements ObjectStore {
   #path(key: string): string {
     checkKey(key);
     return join(this.folder, ...key.split("/"));
+  }
+
+  async #look(key: string): Promise<ObjectInfo | undefined> {
+    const path = this.#path(key);
+    try {
+      const found = await stat(path);
+      return found.isFile() ? { key, size: found.size, modified: found.mtime } : undefined;
+    } catch (thrown) {
+      if (isAbsent(thrown)) return undefined;
+      throw this.#failure(`can't look at ${key}`, thrown);
+    }
   }
 
   /** Keys with the prefix after `after`, in order, walking no folder that can't hold one. */

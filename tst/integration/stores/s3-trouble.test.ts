@@ -102,6 +102,14 @@ describe("an S3 store that", () => {
     },
   );
 
+  it("gives changed bytes each time is told from one that is cut: the file is named as tampered", async () => {
+    const skills = new SkillStore(await open());
+    await skills.add(SKILL);
+    const a = SKILL.files.find(({ path }) => path === "a.txt")?.sha256 ?? "";
+    proxy.trouble = ({ method, url }) => (method === "GET" && url.includes(a) ? "flip-body" : undefined);
+    expect(await skills.verify(SKILL.digest)).toEqual([{ path: "a.txt", fault: "tampered" }]);
+  });
+
   it("never answers is left after the deadline of each try", async () => {
     const store = await open({ policy: { ...QUICK, attempt: 200, attempts: 2 } });
     proxy.trouble = () => "hang";
