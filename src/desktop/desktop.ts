@@ -6,6 +6,7 @@ import { DESKTOP_PROGRAMS, requirePrograms } from "./programs.js";
 import type { Guard } from "./server-side.js";
 import { Service, type ServiceOptions } from "./service.js";
 import { sessionBus } from "./session-bus.js";
+import { SettledInput } from "./settled-input.js";
 import { currentAccount, desktopEnvironment, loginEnvironment, OwnUser } from "./users.js";
 import { windowManager } from "./window-manager.js";
 
@@ -35,17 +36,25 @@ export class Desktop {
   readonly #options: DesktopOptions;
   readonly #display: Display;
   readonly #apps: Apps;
+  readonly #input: SettledInput;
   /** In the order of their starts. */
   readonly #services = new Map<string, Service>();
   #closed: Promise<void> | undefined;
 
-  private constructor(session: ComputerSession, display: Display, apps: Apps, options: DesktopOptions) {
+  private constructor(
+    session: ComputerSession,
+    display: Display,
+    apps: Apps,
+    input: SettledInput,
+    options: DesktopOptions,
+  ) {
     this.session = session;
     this.width = display.width;
     this.height = display.height;
     this.#options = options;
     this.#display = display;
     this.#apps = apps;
+    this.#input = input;
     if (display.server !== undefined) this.#services.set(display.server.name, display.server);
   }
 
@@ -67,10 +76,12 @@ export class Desktop {
     });
     const user = new OwnUser(account, { ...login, ...desktopEnvironment(display, runtimeDir) });
     apps = new Apps(user, log);
-    const desktop = new Desktop({ display: display.name, user, runtimeDir, dataDir }, display, apps, options);
+    const input = new SettledInput(display.name);
+    const session = { display: display.name, user, runtimeDir, dataDir, inputSettled: () => input.settled() };
+    const desktop = new Desktop(session, display, apps, input, options);
     try {
       const bus = desktop.#add(sessionBus(runtimeDir, user), {});
-      const managers = display.hasWindowManager ? [] : [desktop.#addWindowManager(apps)];
+      const managers = display.hasWindowManager ? [] : [desktop.#addWindowManager()];
       await Promise.all([bus, ...managers].map((service) => service.start()));
       return desktop;
     } catch (thrown) {
@@ -114,6 +125,7 @@ export class Desktop {
   }
 
   async #close(): Promise<void> {
+    this.#input.close();
     const bus = this.#services.get("bus");
     const shown = [...this.#services.values()].filter((service) => service !== bus && service !== this.#display.server);
     await Promise.all([this.#apps, ...shown].map((part) => part.stop(GRACE_MS.shown)));
@@ -121,9 +133,14 @@ export class Desktop {
     await this.#display.server?.stop(GRACE_MS.display);
   }
 
-  #addWindowManager(apps: Apps): Service {
+  #addWindowManager(): Service {
     const { spec, onLine } = windowManager(this.session.runtimeDir);
-    return this.#add(spec, { needs: this.#shown(), onLine, onUp: () => apps.displayIsBack() });
+    return this.#add(spec, { needs: this.#shown(), onLine, onUp: () => this.#displayIsBack() });
+  }
+
+  #displayIsBack(): void {
+    this.#input.displayIsBack();
+    this.#apps.displayIsBack();
   }
 
   #shown(): Service[] {

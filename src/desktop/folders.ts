@@ -1,4 +1,5 @@
-import { chmodSync, chownSync, existsSync, lstatSync, mkdirSync, readdirSync, rmdirSync, rmSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { chmodSync, chownSync, lstatSync, mkdirSync, readdirSync, rmdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SetupError } from "../errors.js";
@@ -8,6 +9,7 @@ import type { Account } from "./users.js";
 const MAX_RUNTIME_PATH = 107 - "/at-spi/bus_99999".length;
 
 const ANY_PORT = "any-";
+const FORGOTTEN_MS = 10 * 60 * 1000;
 
 /**
  * The runtime folder of the computer on a port: `/run/agentenv/<port>` as root, else below XDG_RUNTIME_DIR or the temporary
@@ -20,17 +22,20 @@ export function runtimeFolder(port: number): string {
   return join(base, port === 0 ? `${ANY_PORT}${process.pid}` : String(port));
 }
 
-/** Empty folders of computers on any free port whose process is gone: nothing else ever takes their names again. */
+/**
+ * Removes what computers on any free port left: their names are not used again. A start makes its folder some time before it
+ * holds the lock, so what is young is left alone.
+ */
 function removeForgotten(base: string): void {
+  const before = Date.now() - FORGOTTEN_MS;
   for (const name of readdirSync(base)) {
-    const pid = name.startsWith(ANY_PORT) ? Number.parseInt(name.slice(ANY_PORT.length), 10) : Number.NaN;
-    if (Number.isNaN(pid) || pid === process.pid || existsSync(`/proc/${pid}`)) continue;
-    try {
-      if (name.endsWith(".lock")) rmSync(join(base, name));
-      else rmdirSync(join(base, name));
-    } catch {
-      // Another start was quicker, or it isn't empty: the next computer there empties it.
-    }
+    if (!name.startsWith(ANY_PORT) || name.endsWith(".lock")) continue;
+    const folder = join(base, name);
+    const there = lstatSync(folder, { throwIfNoEntry: false });
+    if (there === undefined || there.mtimeMs > before) continue;
+    // Unlike our own, this rm can't be led elsewhere by an owner who swaps folders for links.
+    const remove = ["rm", "-rf", "--", folder, lockOf(folder)];
+    spawnSync("flock", ["-n", lockOf(folder), ...remove], { stdio: "ignore" });
   }
 }
 

@@ -28,6 +28,10 @@ const { Desktop } = (await import(built("desktop.js"))) as typeof import("../../
 const { pino } = createRequire(built("desktop.js"))("pino") as typeof import("pino");
 
 const computer = side.payload as Computer;
+process.on("uncaughtException", (thrown: Error & { hint?: string }) => {
+  console.error(`${thrown.message}\n${thrown.hint ?? ""}`);
+  process.exit(1);
+});
 const desktop = await Desktop.start({
   display: {
     width: computer.width ?? 800,

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { stage } from "../../src/desktop/staging.js";
 import { type Account, accountOf, currentAccount } from "../../src/desktop/users.js";
@@ -40,6 +40,10 @@ export interface StartOptions {
   readonly terminal?: boolean;
   /** Started as the session user itself, not as root. */
   readonly asSessionUser?: boolean;
+  /** Another clone, and the Node it is started with. */
+  readonly clone?: string;
+  readonly node?: string;
+  readonly dataDir?: string;
 }
 
 /** A folder where staged programs and runtime folders lie, shared by the tests of a file. */
@@ -50,12 +54,13 @@ export class DesktopLab implements Disposable {
 
   constructor() {
     chmodSync(this.folder, 0o755);
+    for (const name of ["run", "own"]) mkdirSync(join(this.folder, name));
+    if (isRoot) chownSync(join(this.folder, "own"), sessionUser.uid, sessionUser.gid);
   }
 
-  runtimeDir(asSessionUser = !isRoot): string {
+  runtimeDir(asSessionUser = false): string {
     this.#count += 1;
-    const name = `test-${process.pid}-${this.#count}`;
-    return asSessionUser ? join(tmpdir(), `agentenv-test-${sessionUser.uid}`, name) : join("/run/agentenv", name);
+    return join(this.folder, asSessionUser ? "own" : "run", `${this.#count}.d`);
   }
 
   /** The command that starts a computer. */
@@ -65,11 +70,11 @@ export class DesktopLab implements Disposable {
       ...(options.user === undefined && isRoot && !options.asSessionUser ? { user: sessionUser.name } : {}),
       ...(options.user === undefined ? {} : { user: options.user }),
       runtimeDir,
-      dataDir: this.dataDir,
+      dataDir: options.dataDir ?? this.dataDir,
       ...(options.isolation === undefined ? {} : { isolation: options.isolation }),
       computer: options.computer ?? {},
     };
-    const { node, script, become } = this.#starter(options.asSessionUser ?? false);
+    const { node, script, become } = this.#starter(options);
     const command = [...(options.wrapper ?? []), ...become, node, script, JSON.stringify(start)];
     if (!options.terminal) return { argv: command, runtimeDir };
     const line = command.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(" ");
@@ -77,9 +82,12 @@ export class DesktopLab implements Disposable {
   }
 
   /** The clone may lie where the session user can't read: it then starts from a copy, as root made it. */
-  #starter(asSessionUser: boolean): { node: string; script: string; become: string[] } {
+  #starter(options: StartOptions): { node: string; script: string; become: string[] } {
     const script = join(fakes, "computer-start.ts");
-    if (!asSessionUser || !isRoot) return { node: process.execPath, script, become: [] };
+    if (!options.asSessionUser || !isRoot) {
+      const { clone = packageRoot, node = process.execPath } = options;
+      return { node, script: join(clone, relative(packageRoot, script)), become: [] };
+    }
     const staged = stage({ dataDir: this.dataDir, programDir: packageRoot, folders: [fakes], gid: sessionUser.gid });
     const { uid, gid, home } = sessionUser;
     const ids = ["--reuid", String(uid), "--regid", String(gid), "--init-groups"];

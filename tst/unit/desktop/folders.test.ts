@@ -1,0 +1,87 @@
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { makeRuntimeFolder, makeX11Folder, runtimeFolder } from "../../../src/desktop/folders.js";
+import { currentAccount } from "../../../src/desktop/users.js";
+import { SetupError } from "../../../src/errors.js";
+
+const account = currentAccount();
+let base: string;
+beforeEach(() => {
+  base = mkdtempSync(join(tmpdir(), "folders-"));
+});
+afterEach(() => rmSync(base, { recursive: true, force: true }));
+
+describe("the runtime folder", () => {
+  it("is named after the port, and after this process for any free port", () => {
+    expect(runtimeFolder(18_765)).toMatch(/agentenv(-\d+)?\/18765$/);
+    expect(runtimeFolder(0)).toMatch(new RegExp(`agentenv(-\\d+)?/any-${process.pid}$`));
+  });
+
+  it("is made for its user alone, and made again without a word", () => {
+    const folder = join(base, "1");
+    makeRuntimeFolder(folder, account);
+    chmodSync(folder, 0o755);
+    makeRuntimeFolder(folder, account);
+    expect(statSync(folder)).toMatchObject({ uid: account.uid });
+    if (account.uid !== 0) expect(statSync(folder).mode & 0o777).toBe(0o700);
+  });
+
+  it("is never a symbolic link, nor another user's folder with something in it", () => {
+    symlinkSync("/etc", join(base, "link"));
+    expect(() => makeRuntimeFolder(join(base, "link"), account)).toThrow(SetupError);
+    mkdirSync(join(base, "theirs"));
+    writeFileSync(join(base, "theirs", "file"), "");
+    const other = { ...account, uid: account.uid + 1 };
+    expect(() => makeRuntimeFolder(join(base, "theirs"), other)).toThrow(/is not .*'s:/);
+  });
+
+  it("is refused where others may write, and where a socket's path would be too long", () => {
+    chmodSync(base, 0o777);
+    expect(() => makeRuntimeFolder(join(base, "1"), account)).toThrow(/not safe to use/);
+    expect(() => makeRuntimeFolder(join(base, "x".repeat(90)), account)).toThrow(/too long/);
+  });
+
+  it("takes the place of those that computers on any free port left long ago", () => {
+    const old = new Date(Date.now() - 3600 * 1000);
+    for (const name of ["any-1", "any-2", "18765"]) {
+      mkdirSync(join(base, name));
+      writeFileSync(join(base, name, "file"), "");
+      writeFileSync(join(base, `${name}.lock`), "");
+      if (name !== "any-2") utimesSync(join(base, name), old, old);
+    }
+    makeRuntimeFolder(join(base, "1"), account);
+    const there = ["any-1", "any-1.lock", "any-2", "any-2.lock", "18765", "18765.lock"].filter((name) =>
+      existsSync(join(base, name)),
+    );
+    expect(there).toEqual(["any-2", "any-2.lock", "18765", "18765.lock"]);
+  });
+});
+
+describe("the folder of X sockets", () => {
+  it("is made, or corrected, to what X servers want: everybody's, sticky", () => {
+    const folder = join(base, ".X11-unix");
+    if (process.getuid?.() !== 0) return;
+    makeX11Folder(folder);
+    expect(statSync(folder)).toMatchObject({ uid: 0, mode: 0o41777 });
+    chmodSync(folder, 0o755);
+    makeX11Folder(folder);
+    expect(statSync(folder).mode).toBe(0o41777);
+  });
+
+  it("is refused when it is something else", () => {
+    symlinkSync("/etc", join(base, "link"));
+    expect(() => makeX11Folder(join(base, "link"))).toThrow(SetupError);
+  });
+});
