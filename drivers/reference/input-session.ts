@@ -1,0 +1,162 @@
+import { randomUUID } from "node:crypto";
+import type { ComputerLog } from "../../src/computer/log.js";
+import { Connection } from "./connection.js";
+import { Keymap } from "./keymap.js";
+import type { Session } from "./link.js";
+import type { PointerState, Randr, Xkb, XkbState, XTest } from "./x11.js";
+import { CORE_KEYBOARD, readXkbMap } from "./xkb-map.js";
+
+const KEY_PRESS = 2;
+const KEY_RELEASE = 3;
+const BUTTON_PRESS = 4;
+const BUTTON_RELEASE = 5;
+const MOTION = 6;
+/** XKB's events NewKeyboardNotify and MapNotify, and all parts of a map. */
+const MAP_EVENTS = 0x1 | 0x2;
+const MAP_PARTS = 0xff;
+const SUBSTRUCTURE_NOTIFY = 0x80000;
+/** A property of the root window, which tells a server from the one that is started in its place. */
+const STAMP = "_AGENTENV_REFERENCE_DRIVER";
+
+/** The connection that input is sent on, and what is known of the server behind it. */
+export class InputSession implements Session {
+  #keymap: { version: number; map: Keymap } | undefined;
+  #keymapVersion = 0;
+
+  private constructor(
+    readonly connection: Connection,
+    private readonly xtest: XTest,
+    private readonly xkb: Xkb,
+    readonly randr: Randr | undefined,
+    /** The same for as long as the server runs. */
+    readonly server: string,
+  ) {
+    connection.client.on("event", ({ name }) => {
+      if (name === "MappingNotify" || name === "XkbEvent") this.#keymapVersion += 1;
+    });
+  }
+
+  /** Throws ConnectionLost; another error where the server lacks XTEST or XKEYBOARD. */
+  static async open(display: string, log: ComputerLog): Promise<InputSession> {
+    const connection = await Connection.open(display, {
+      shm: false,
+      onProtocolError: (err) => log.debug({ err }, "the X server refused a request"),
+    });
+    try {
+      const { client, root } = connection;
+      const xtest = await connection.ask<XTest>((done) => client.require("xtest", done));
+      const xkb = await connection.ask<Xkb>((done) => client.require("xkb", done));
+      const randr = await connection.ask<Randr>((done) => client.require("randr", done)).catch(() => undefined);
+      // Another client that has grabbed the server for itself doesn't keep input from being sent.
+      connection.tell(() => xtest.GrabControl(true));
+      connection.tell(() => xkb.SelectEvents(CORE_KEYBOARD, MAP_EVENTS, 0, MAP_EVENTS, MAP_PARTS, MAP_PARTS));
+      // Answers to pings are sent to the root window.
+      connection.tell(() => client.ChangeWindowAttributes(root, { eventMask: SUBSTRUCTURE_NOTIFY }));
+      return new InputSession(connection, xtest, xkb, randr, await stampOf(connection));
+    } catch (thrown) {
+      connection[Symbol.dispose]();
+      throw thrown;
+    }
+  }
+
+  /** Changes with every change of the keymap that the server has told of. */
+  get keymapVersion(): number {
+    return this.#keymapVersion;
+  }
+
+  /** The keymap as it is now. */
+  async keymap(): Promise<Keymap> {
+    for (;;) {
+      const version = this.#keymapVersion;
+      if (this.#keymap?.version === version) return this.#keymap.map;
+      this.#keymap = { version, map: new Keymap(await readXkbMap(this.connection, this.xkb)) };
+    }
+  }
+
+  /** Gives keys other keysyms; the server has done it when this resolves. */
+  async changeKeymap(changes: ReadonlyMap<number, readonly number[]>): Promise<void> {
+    const { client } = this.connection;
+    this.connection.tell(() => {
+      for (const [keycode, symbols] of changes) client.ChangeKeyboardMapping(keycode, symbols.length, symbols);
+    });
+    await this.connection.sync();
+  }
+
+  keyboardState(): Promise<XkbState> {
+    return this.connection.ask((done) => this.xkb.GetState(CORE_KEYBOARD, done));
+  }
+
+  async keysDown(): Promise<Set<number>> {
+    const bits = await this.connection.ask<Buffer>((done) => this.connection.client.QueryKeymap(done));
+    const down = new Set<number>();
+    for (const [index, byte] of bits.entries()) {
+      for (let bit = 0; bit < 8; bit += 1) if ((byte >> bit) & 1) down.add(index * 8 + bit);
+    }
+    return down;
+  }
+
+  pointer(): Promise<PointerState> {
+    return this.connection.ask((done) => this.connection.client.QueryPointer(this.connection.root, done));
+  }
+
+  async screenSize(): Promise<{ width: number; height: number }> {
+    const { client, root } = this.connection;
+    const { width, height } = await this.connection.ask<{ width: number; height: number }>((done) =>
+      client.GetGeometry(root, done),
+    );
+    return { width, height };
+  }
+
+  /** Sets modifiers' locks, and takes back what was latched. */
+  async lock(affected: number, locks: number): Promise<void> {
+    this.connection.tell(() => this.xkb.LatchLockState(CORE_KEYBOARD, affected, locks, false, 0, 0xff, 0, false, 0));
+    await this.connection.sync();
+  }
+
+  async repeats(): Promise<boolean> {
+    const { client } = this.connection;
+    const control = await this.connection.ask<{ globalAutoRepeat: number }>((done) => client.GetKeyboardControl(done));
+    return control.globalAutoRepeat === 1;
+  }
+
+  async setRepeats(on: boolean): Promise<void> {
+    this.connection.tell(() => this.connection.client.ChangeKeyboardControl({ autoRepeatMode: on ? 1 : 0 }));
+    await this.connection.sync();
+  }
+
+  key(keycode: number, down: boolean): Promise<void> {
+    return this.#fake(down ? KEY_PRESS : KEY_RELEASE, keycode, 0, 0);
+  }
+
+  button(button: number, down: boolean): Promise<void> {
+    return this.#fake(down ? BUTTON_PRESS : BUTTON_RELEASE, button, 0, 0);
+  }
+
+  move(x: number, y: number): Promise<void> {
+    return this.#fake(MOTION, 0, x, y);
+  }
+
+  /**
+   * One event, and a round trip: in a burst without one the server has been seen to leave held modifiers out of the state of
+   * all events but the first.
+   */
+  async #fake(type: number, detail: number, x: number, y: number): Promise<void> {
+    this.connection.tell(() => this.xtest.FakeInput(type, detail, 0, 0, x, y));
+    await this.connection.sync();
+  }
+}
+
+async function stampOf(connection: Connection): Promise<string> {
+  const { client, root } = connection;
+  const [name, string] = [
+    await connection.ask<number>((done) => client.InternAtom(false, STAMP, done)),
+    await connection.ask<number>((done) => client.InternAtom(false, "STRING", done)),
+  ];
+  const { data } = await connection.ask<{ data: Buffer }>((done) =>
+    client.GetProperty(0, root, name, string, 0, 16, done),
+  );
+  if (data.length > 0) return data.toString("latin1");
+  const stamp = randomUUID();
+  connection.tell(() => client.ChangeProperty(0, root, name, string, 8, stamp));
+  return stamp;
+}
