@@ -65,6 +65,9 @@ function checkDuration(computer: Computer, planned: PlannedInput): number {
   );
 }
 
+/** What a window manager takes first and then passes on. */
+const PASSED_ON: ReadonlySet<PlannedInput["kind"]> = new Set(["click", "drag", "pointer"]);
+
 async function send(
   computer: Computer,
   caller: Caller,
@@ -77,6 +80,8 @@ async function send(
   try {
     const effect = await deadline.bound(work);
     turn.delivered();
+    // What is sent next, by whomever, comes after what this input set off in the window manager.
+    if (PASSED_ON.has(call.planned.kind)) await computer.inputSettled();
     return effect ?? undefined;
   } catch (thrown) {
     const error = failure(thrown, delivery.hasSent, deadline);

@@ -38,6 +38,8 @@ export class Computer {
     log: ComputerLog,
     /** How long a call may take in all. */
     readonly callDeadlineMs = CALL_DEADLINE_MS,
+    /** Resolves once the clicks that were sent have been passed on by the window manager. */
+    readonly inputSettled: () => Promise<void> = async () => {},
   ) {
     this.keys = new Held(
       "key",

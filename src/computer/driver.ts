@@ -53,7 +53,9 @@ export abstract class ComputerDriver extends Environment {
     super();
     this.session = session;
     this.log = log;
-    this.#computer = new Computer(this, groupsOf(this), { ...settings }, log, callDeadlineMs);
+    this.#computer = new Computer(this, groupsOf(this), { ...settings }, log, callDeadlineMs, async () =>
+      session.inputSettled?.(),
+    );
     this.#commands = new Commands(session.user, () => this.settings, log);
     this.#data = new DataPlane(session.user, () => this.settings.data_paths);
   }

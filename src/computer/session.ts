@@ -12,6 +12,11 @@ export interface ComputerSession {
   readonly runtimeDir: string;
   /** Where installed drivers lie: `<dataDir>/drivers/<name>/<version>/`. */
   readonly dataDir: string;
+  /**
+   * Resolves once the window manager has passed on the clicks that were sent before, or after a short while where it doesn't
+   * say; never rejects. A key that is sent before that can reach the program ahead of the click.
+   */
+  inputSettled?(): Promise<void>;
 }
 
 export interface SessionUser {
