@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -88,6 +88,24 @@ describe("agentenv skills", () => {
     const main = join(packageRoot, "dist/src/cli/main.js");
     const tar = execFileSync(process.execPath, [main, "skills", "pack", made.folder, "--out", "-"]);
     expect(execFileSync("tar", ["-tf", "-"], { input: tar }).toString()).toBe("notes/SKILL.md\n");
+  });
+
+  it("packs the same bytes, with the same digest, from another file system", async () => {
+    using made = new SkillFolder("notes", { "SKILL.md": skillText("notes"), "caf\u00e9/run.sh": "#!/bin/sh\n" });
+    const other = join(data, "other");
+    mkdirSync(other);
+    execFileSync("mount", ["-t", "tmpfs", "-o", "size=1m,mode=700", "tmpfs", other]);
+    try {
+      cpSync(made.folder, join(other, "notes"), { recursive: true });
+      const packed = async (folder: string) => {
+        const { stdout } = await skills(["pack", folder, "--out", join(data, "out.tar"), "--json"]);
+        const { digest, tar } = JSON.parse(stdout);
+        return { digest, tar };
+      };
+      expect(await packed(join(other, "notes"))).toEqual(await packed(made.folder));
+    } finally {
+      execFileSync("umount", [other]);
+    }
   });
 
   it("says what is wrong with a store's URL and what to write instead", async () => {
