@@ -7,6 +7,7 @@ export interface Up {
   /** The server's pid as the machine sees it. */
   pid: number;
   uid: number;
+  isolation: string;
   node: string;
   program: string;
   display: string;
@@ -51,6 +52,7 @@ for (const line of computer.launches ?? []) {
 const up: Up = {
   pid: side.hostPid,
   uid: user.uid,
+  isolation: side.isolation,
   node: process.execPath,
   program: fileURLToPath(import.meta.url),
   display: desktop.session.display,

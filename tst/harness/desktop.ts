@@ -34,7 +34,7 @@ export interface StartOptions {
   readonly computer?: Computer;
   readonly runtimeDir?: string;
   readonly user?: string;
-  /** Put before the command, such as an `unshare` that stands for a container. */
+  /** Put before the command, such as an `unshare` that stands for a container; run as the session user where that starts it. */
   readonly wrapper?: readonly string[];
   /** A terminal of its own, to which `write` types. */
   readonly terminal?: boolean;
@@ -75,7 +75,7 @@ export class DesktopLab implements Disposable {
       computer: options.computer ?? {},
     };
     const { node, script, become } = this.#starter(options);
-    const command = [...(options.wrapper ?? []), ...become, node, script, JSON.stringify(start)];
+    const command = [...become, ...(options.wrapper ?? []), node, script, JSON.stringify(start)];
     if (!options.terminal) return { argv: command, runtimeDir };
     const line = command.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(" ");
     return { argv: ["script", "-qfec", `exec ${line}`, "/dev/null"], runtimeDir };
@@ -117,8 +117,8 @@ export class DesktopLab implements Disposable {
       }),
     ]);
     const pid = child.pid ?? 0;
-    // An unshare around it passes no signal on.
-    const first = options.wrapper === undefined ? pid : (descendants(pid)[1]?.pid ?? pid);
+    // An unshare that forked passes no signal on.
+    const first = options.wrapper?.includes("--fork") ? (descendants(pid)[1]?.pid ?? pid) : pid;
     const signal = (name: NodeJS.Signals) => {
       if (child.exitCode === null && child.signalCode === null) process.kill(first, name);
     };

@@ -112,13 +112,29 @@ describe.each(modes)("a computer with isolation %s, started as the session user:
 
   it("runs everything as the session user, and tells the server's pid as the machine sees it", async () => {
     await using desktop = await start();
-    expect(desktop.uid).toBe(sessionUser.uid);
+    expect(desktop).toMatchObject({ uid: sessionUser.uid, isolation });
     const server = descendants(desktop.pid).map(({ comm }) => comm);
     expect(server).toEqual(expect.arrayContaining(["Xvfb", "dbus-daemon", "openbox", "xterm"]));
   });
 });
 
 describe("a computer", () => {
+  it.runIf(isRoot)("is isolated by a user namespace where root may make no other, as in many containers", async () => {
+    const wrapper = ["setpriv", "--bounding-set", "-sys_admin", "--inh-caps", "-sys_admin"];
+    await using desktop = await startLittered({ wrapper });
+    expect(desktop.isolation).toBe("user");
+  });
+
+  it("is started without a namespace where there may be none, and leaves nothing all the same", async () => {
+    const forbid = 'echo 0 >/proc/sys/user/max_user_namespaces; exec "$@"';
+    const wrapper = ["unshare", "--user", "--map-current-user", "--keep-caps", "sh", "-c", forbid, "sh"];
+    await using desktop = await startLittered({ asSessionUser: true, wrapper });
+    expect(desktop.isolation).toBe("none");
+    const tree = desktop.tree();
+    desktop.process.kill("SIGTERM");
+    await expectNothingLeft(desktop, tree);
+  });
+
   it("leaves no zombie where it is a container's first process", async () => {
     const short = "for i in 1 2 3 4 5; do setsid sh -c '(sleep 0.05 &) ; exit 0' & done; wait";
     await using desktop = await lab.start({
@@ -158,8 +174,8 @@ describe("a computer", () => {
   it("starts where one that could not clean up left its files and its X socket, on the same display", async () => {
     const computer = { display: ":4711" };
     const one = await lab.start({ computer });
-    const guardian = descendants(one.process.pid).find(({ pid }) => children(pid).includes(one.pid));
-    process.kill(guardian?.pid ?? 0, "SIGKILL");
+    // With a namespace's first process all others end at once, the guardian too.
+    process.kill(descendants(one.process.pid).findLast(({ comm }) => comm === "tini")?.pid ?? 0, "SIGKILL");
     await one.process.ended;
     expect(readdirSync(one.runtimeDir)).toContain("openbox");
     expect(existsSync("/tmp/.X11-unix/X4711")).toBe(true);
@@ -168,7 +184,3 @@ describe("a computer", () => {
     expect(await askDisplay(":4711")).toMatchObject({ width: 800, hasWindowManager: true });
   });
 });
-
-function children(parent: number): number[] {
-  return descendants(parent).flatMap((each) => (each.parent === parent ? [each.pid] : []));
-}
