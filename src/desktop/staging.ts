@@ -4,11 +4,11 @@ import {
   chmodSync,
   chownSync,
   existsSync,
-  linkSync,
   lstatSync,
   mkdirSync,
   readdirSync,
   readFileSync,
+  realpathSync,
   renameSync,
   rmSync,
   statSync,
@@ -17,7 +17,7 @@ import {
 } from "node:fs";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { SetupError } from "../errors.js";
-import { copyFile, copyTree, isErrno, type TreeEntry, walkTree } from "./trees.js";
+import { copyTree, isErrno, placeFile, type TreeEntry, walkTree } from "./trees.js";
 
 /** What the program consists of, beside the packages that it needs. */
 const PROGRAM_PARTS = ["dist", "bundles", "skills", "mcp.json", "package.json"];
@@ -53,8 +53,8 @@ export interface StageOptions {
 
 /**
  * Copies the program, the packages it needs, its Node and extra folders to below `<dataDir>/program/`, owned by root and
- * readable by the session user, wherever the originals lie. Named by what they hold: what is there already is used, in about
- * 20 ms. Atomic, and safe beside another start.
+ * readable by the session user, wherever the originals lie; of packages and Node it makes hard links where that is safe.
+ * Named by what they hold: what is there already is used, in about 20 ms. Atomic, and safe beside another start.
  *
  *     packages-HASH/   bin/node, node_modules/
  *     HASH/            agent-env/ (the program), node_modules -> the packages'
@@ -125,10 +125,10 @@ function stagePackages(store: string, base: string): StagedFolder {
   return publish(join(store, `packages-${hash}`), (folder) => {
     for (const name of neededPackages(lock)) {
       const entries = walkTree(base, join("node_modules", name)).filter(({ path }) => !NOT_RUN.test(path));
-      copyTree(base, entries, folder);
+      copyTree(base, entries, folder, placeFile);
     }
     mkdirSync(join(folder, "bin"));
-    placeNode(join(folder, "bin", "node"));
+    placeFile(realpathSync(process.execPath), join(folder, "bin", "node"), true);
   });
 }
 
@@ -155,21 +155,6 @@ function stageProgram(store: string, programDir: string, packages: string): Stag
     copyTree(programDir, entries, join(folder, "agent-env"));
     symlinkSync(join("..", basename(packages), "node_modules"), join(folder, "node_modules"));
   });
-}
-
-/** A hard link where nobody but root can change the file, else a copy: 120 MB. */
-function placeNode(target: string): void {
-  const source = resolve(process.execPath);
-  const there = lstatSync(source);
-  if (there.isFile() && there.uid === 0 && (there.mode & 0o022) === 0 && (there.mode & 0o005) === 0o005) {
-    try {
-      linkSync(source, target);
-      return;
-    } catch (thrown) {
-      if (!isErrno(thrown, "EXDEV", "EPERM", "EMLINK")) throw thrown;
-    }
-  }
-  copyFile(source, target, true);
 }
 
 /** One folder for all of them; what they import by name comes from the program and its packages. */

@@ -13,7 +13,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { copyFile, copyTree, walkTree } from "../../../src/desktop/trees.js";
+import { copyFile, copyTree, placeFile, walkTree } from "../../../src/desktop/trees.js";
 
 let base: string;
 beforeEach(() => {
@@ -54,4 +54,18 @@ test("a file that became a link since the walk is not copied", () => {
 
 test("a walk stops soon after its bound", () => {
   expect(walkTree(base, "env", { maxEntries: 2 }).length).toBeLessThan(5);
+});
+
+test("a file is linked only where everybody may read it and nobody but root may change it", () => {
+  const file = join(base, "package.js");
+  writeFileSync(file, "1", { mode: 0o644 });
+  const inode = (name: string) => lstatSync(join(base, name)).ino;
+  placeFile(file, join(base, "linked"), false);
+  expect(inode("linked") === inode("package.js")).toBe(process.getuid?.() === 0);
+  for (const mode of [0o640, 0o664]) {
+    chmodSync(file, mode);
+    placeFile(file, join(base, `${mode}`), false);
+    expect(inode(`${mode}`)).not.toBe(inode("package.js"));
+    expect(lstatSync(join(base, `${mode}`)).mode & 0o777).toBe(0o644);
+  }
 });
