@@ -8,6 +8,9 @@ import { buildApp, serve } from "./http/serve.js";
 
 provideServer({ app: buildApp, serve });
 
+export { EnvironmentClient, type EnvironmentClientOptions, findExtension } from "./client/environment-client.js";
+export type { JsonAnswer, RequestOptions } from "./client/json-request.js";
+export { RemoteError, type RemoteErrorFields } from "./client/remote-error.js";
 export { Application, type ApplicationChange, type ApplicationLog, errorResult } from "./environment/application.js";
 export { Caller } from "./environment/caller.js";
 export type { ClientPeer, ClientSession, RequestKey, TextAnswer } from "./environment/client-peer.js";
@@ -67,6 +70,7 @@ export {
   type ErrorOptions,
   SetupError,
 } from "./errors.js";
+export { McpClient, type McpClientOptions } from "./mcp/client.js";
 export { type ForwardMcpOptions, forwardMcp } from "./mcp/forward/forward-mcp.js";
 export { Card, type CardExtension, type CardTool, DATA_OPERATIONS, type DataOperation } from "./protocol/card.js";
 export {

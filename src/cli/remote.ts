@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { type Command, InvalidArgumentError } from "commander";
-import { request } from "undici";
+import { EnvironmentClient, type EnvironmentClientOptions } from "../client/environment-client.js";
 import { messageOf, SetupError } from "../errors.js";
-import { McpClient } from "../mcp/client.js";
+import type { McpClient } from "../mcp/client.js";
 
 /** What every command takes that speaks to an environment which runs already. */
 export interface RemoteOptions {
@@ -56,21 +56,15 @@ export async function get(
   path: string,
   options: RemoteOptions,
 ): Promise<{ status: number; body: unknown }> {
-  const headers = options.token === undefined ? {} : { authorization: `Bearer ${options.token}` };
   try {
-    const response = await request(new URL(path, url), { headers, headersTimeout: 30_000, bodyTimeout: 30_000 });
-    return { status: response.statusCode, body: parse(await response.body.text()) };
+    return await new EnvironmentClient(url, clientOptions(options)).get(path);
   } catch (thrown) {
     throw unreachable(url, thrown);
   }
 }
 
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
+function clientOptions({ token, role }: RemoteOptions): EnvironmentClientOptions {
+  return { ...(token === undefined ? {} : { token }), ...(role === undefined ? {} : { role }) };
 }
 
 /** Opens an MCP session, does `work` and ends it. */
@@ -81,7 +75,7 @@ export async function withSession<T>(
 ): Promise<T> {
   let client: McpClient;
   try {
-    client = await McpClient.connect(url, options);
+    client = await new EnvironmentClient(url, clientOptions(options)).mcp();
   } catch (thrown) {
     throw unreachable(url, thrown);
   }

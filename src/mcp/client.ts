@@ -10,14 +10,20 @@ const Anything = z.looseObject({});
 
 export interface McpClientOptions {
   token?: string;
+  /** Whom to call as. */
   role?: string;
+  /** How long opening the session, and each request, may take in milliseconds. Default 120,000. */
+  timeoutMs?: number;
+  /** Lets go of opening the session. */
+  signal?: AbortSignal;
 }
 
-/** An MCP session on an environment, as the command line and the probe use it. Answers are not stripped of unknown keys. */
+/** An MCP session on an environment. Answers are not stripped of unknown keys. */
 export class McpClient implements AsyncDisposable {
   private constructor(
     private readonly client: Client,
     private readonly transport: StreamableHTTPClientTransport,
+    private readonly timeoutMs: number,
   ) {}
 
   /** Opens a session at `url`, an environment's base address. */
@@ -31,8 +37,12 @@ export class McpClient implements AsyncDisposable {
       },
     });
     const client = new Client({ name: "agentenv", version: "1" });
-    await client.connect(transport as Parameters<Client["connect"]>[0]);
-    return new McpClient(client, transport);
+    const { timeoutMs = CALL_MS, signal } = options;
+    await client.connect(transport as Parameters<Client["connect"]>[0], {
+      timeout: timeoutMs,
+      ...(signal === undefined ? {} : { signal }),
+    });
+    return new McpClient(client, transport, timeoutMs);
   }
 
   get instructions(): string | undefined {
@@ -40,18 +50,25 @@ export class McpClient implements AsyncDisposable {
   }
 
   async tools(): Promise<ToolDefinition[]> {
-    const list = await this.client.request({ method: "tools/list", params: {} }, Anything);
-    return list.tools as ToolDefinition[];
+    const tools: ToolDefinition[] = [];
+    let cursor: unknown;
+    do {
+      const page = await this.request("tools/list", cursor === undefined ? {} : { cursor });
+      tools.push(...(page.tools as ToolDefinition[]));
+      cursor = page.nextCursor;
+    } while (cursor !== undefined);
+    return tools;
   }
 
+  /** Calls a tool. A refusal is a result with `isError`; throws an MCP error for a tool that there isn't. */
   async call(name: string, args: JsonObject, signal?: AbortSignal): Promise<CallToolResult> {
-    const options = { timeout: CALL_MS, ...(signal === undefined ? {} : { signal }) };
-    const params = { name, arguments: args };
-    return (await this.client.request(
-      { method: "tools/call", params },
-      Anything,
-      options,
-    )) as unknown as CallToolResult;
+    return (await this.request("tools/call", { name, arguments: args }, signal)) as unknown as CallToolResult;
+  }
+
+  /** Any request of MCP. */
+  async request(method: string, params: JsonObject, signal?: AbortSignal): Promise<JsonObject> {
+    const options = { timeout: this.timeoutMs, ...(signal === undefined ? {} : { signal }) };
+    return await this.client.request({ method, params }, Anything, options);
   }
 
   /** Ends the session at the server too. */
