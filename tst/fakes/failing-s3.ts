@@ -29,12 +29,19 @@ export type Trouble =
 /** Stands in front of an S3 server and makes trouble. Signatures survive, since the Host header is passed on. */
 export class FailingS3 implements AsyncDisposable {
   readonly asked: Asked[] = [];
+  /** Requests that are not done with yet, whether or not anyone still waits for them. */
+  running = 0;
   trouble: (asked: Asked) => Trouble | Promise<Trouble> = () => undefined;
   #server: Server;
 
   private constructor(private readonly behind: URL) {
     this.#server = createServer((incoming, outgoing) => {
-      this.#serve(incoming, outgoing).catch(() => outgoing.destroy());
+      this.running += 1;
+      this.#serve(incoming, outgoing)
+        .catch(() => outgoing.destroy())
+        .finally(() => {
+          this.running -= 1;
+        });
     });
   }
 

@@ -11,6 +11,7 @@ import { FailingS3 } from "../../fakes/failing-s3.js";
 import { agentenv } from "../../harness/computer.js";
 import { S3Server } from "../../harness/rclone.js";
 import { SkillFolder, skillText } from "../../harness/skill-folder.js";
+import { until } from "../../harness/until.js";
 
 const made = new SkillFolder("killed", {
   "SKILL.md": skillText("killed"),
@@ -98,6 +99,11 @@ describe("a writer to an S3 server", () => {
           expect(request).toBe(6);
           break;
         }
+        await until(
+          () => proxy.running,
+          (running) => running === 0,
+          { what: "the store's work" },
+        );
         seen.add(await expectAllOrNothing(server.url(name)));
       }
       expect(seen).toEqual(new Set(when === "before" ? ["none"] : ["none", "whole"]));
