@@ -59,7 +59,7 @@ export type {
 } from "./environment/resource.js";
 export { ForwardedTool, type ServedTool } from "./environment/served-tool.js";
 export type { AppOptions, ServeOptions, Serving } from "./environment/serving.js";
-export type { ServedSkill, SkillAnswer } from "./environment/skill.js";
+export type { SkillAnswer } from "./environment/skill.js";
 export { UriTemplate } from "./environment/uri-template.js";
 export {
   AgentEnvError,
@@ -92,6 +92,7 @@ export {
   type PromptResult,
 } from "./protocol/prompt.js";
 export { RawError, RawJson } from "./protocol/raw-json.js";
+export type { SkillGetResult } from "./protocol/skill.js";
 export type {
   CallToolResult,
   ContentBlock,

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { AgentEnvError } from "../errors.js";
 import type { PromptArgument } from "../protocol/prompt.js";
+import type { SkillGetResult } from "../protocol/skill.js";
 import type { Environment } from "./environment.js";
 import type { ExtensionMethod, ServedExtension } from "./extension.js";
 import { type Listed, metadataOf, type PromptOptions, type ResourceOptions } from "./metadata.js";
@@ -15,7 +16,7 @@ import {
   type ServedTemplate,
 } from "./resource.js";
 import { describeIssues } from "./schema.js";
-import { type ServedSkill, type SkillAnswer, toSkill } from "./skill.js";
+import { type SkillAnswer, toSkill } from "./skill.js";
 
 /** An environment by its methods' names. */
 export type Methods = Record<string, (...args: unknown[]) => unknown>;
@@ -144,7 +145,7 @@ function completers(
 }
 
 /** The skill of an environment's `@agentSkill` method. */
-export async function decoratedSkill(environment: Environment): Promise<ServedSkill | undefined> {
+export async function decoratedSkill(environment: Environment): Promise<SkillGetResult | undefined> {
   const { skill } = metadataOf(environment.constructor);
   if (skill === undefined) return undefined;
   return toSkill((await (environment as unknown as Methods)[skill]?.call(environment)) as SkillAnswer);

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from "fastify";
 import type { DataOperation } from "../protocol/card.js";
+import type { SkillGetResult } from "../protocol/skill.js";
 import type { JsonObject, ToolResult } from "../protocol/tool.js";
 import type { Application } from "./application.js";
 import type { ToolContext } from "./context.js";
@@ -9,7 +10,6 @@ import type { ServedPrompt } from "./prompt.js";
 import type { ServedResource, ServedTemplate } from "./resource.js";
 import type { ForwardedTool, ServedTool } from "./served-tool.js";
 import { type AppOptions, environmentServer, type ServeOptions, type Serving } from "./serving.js";
-import type { ServedSkill } from "./skill.js";
 
 /** Why an environment isn't ready, or that it is. */
 export interface Readiness {
@@ -90,7 +90,7 @@ export abstract class Environment {
   }
 
   /** The skill that `skill/v1` serves, for an environment without an `@agentSkill` method. */
-  skill(): ServedSkill | undefined | Promise<ServedSkill | undefined> {
+  skill(): SkillGetResult | undefined | Promise<SkillGetResult | undefined> {
     return undefined;
   }
 

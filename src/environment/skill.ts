@@ -1,8 +1,7 @@
 import { z } from "zod";
 import { SetupError } from "../errors.js";
+import { SKILL_URN, type SkillGetResult } from "../protocol/skill.js";
 import { extensionMethod, type ServedExtension } from "./extension.js";
-
-export const SKILL_URN = "urn:agentenv:skill/v1";
 
 /** What an `@agentSkill` method returns. */
 export type SkillAnswer = readonly [
@@ -11,17 +10,8 @@ export type SkillAnswer = readonly [
   files?: Readonly<Record<string, string | Uint8Array>>,
 ];
 
-/** A skill as the environment serves it. */
-export interface ServedSkill {
-  readonly name: string;
-  readonly description: string;
-  /** SKILL.md. */
-  readonly content: string;
-  readonly files: readonly ({ path: string; content: string } | { path: string; bytes: string })[];
-}
-
 /** Checks what a skill's method returned. Throws a SetupError for a skill without a name or a description. */
-export function toSkill([name, content, files = {}]: SkillAnswer): ServedSkill {
+export function toSkill([name, content, files = {}]: SkillAnswer): SkillGetResult {
   const frontmatter = /^---\r?\n([\s\S]*?)\r?\n---/.exec(content)?.[1] ?? "";
   const description = /^description:\s*(.+?)\s*$/m.exec(frontmatter)?.[1]?.replace(/^(["'])(.*)\1$/, "$2");
   if (!/^[a-z0-9]+(-[a-z0-9]+)*$/.test(name) || name.length > 64 || description === undefined) {
@@ -40,7 +30,7 @@ export function toSkill([name, content, files = {}]: SkillAnswer): ServedSkill {
 }
 
 /** `skill/v1`: the skill and its files, as the framework reads them. */
-export function skillExtension(skill: ServedSkill): ServedExtension {
+export function skillExtension(skill: SkillGetResult): ServedExtension {
   return {
     uri: SKILL_URN,
     description: "The environment's skill: how an agent uses it well.",
