@@ -1,5 +1,5 @@
 #!/bin/sh
-# Sets the clone up, then becomes the command: sh scripts/run.sh up|agentenv|test|bench|check|build|format [ARGUMENT...]
+# Sets the clone up, then becomes the command: sh scripts/run.sh up|agentenv|compare|test|bench|check|build|format [ARGUMENT...]
 # Every npm script is one of these. At the end the shell is replaced, so a signal to npm reaches the command itself.
 set -eu
 
@@ -59,6 +59,10 @@ agentenv)
   esac
   exec "$node" "$main" "$@"
   ;;
+compare)
+  bootstrap cli
+  exec "$node" "$main" compare "$@"
+  ;;
 test)
   bootstrap test
   exec "$node" node_modules/vitest/vitest.mjs run "$@"
@@ -85,7 +89,7 @@ format)
   exec "$node" node_modules/@biomejs/biome/bin/biome check --write "$@"
   ;;
 *)
-  echo "run.sh knows up, agentenv, test, bench, check, build and format, not $command." >&2
+  echo "run.sh knows up, agentenv, compare, test, bench, check, build and format, not $command." >&2
   exit 2
   ;;
 esac

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { ComputerLog } from "../../src/computer/log.js";
 import { AgentEnvError, messageOf } from "../../src/errors.js";
+import { RawJson } from "../../src/protocol/raw-json.js";
 import type { JsonObject } from "../../src/protocol/tool.js";
 import { ControlConnection } from "./control-connection.js";
 import { Exchange } from "./exchange.js";
@@ -75,17 +76,12 @@ export class DaemonClient {
 
   /**
    * Sends one call of a tool, in the transport session named. `reply` is its answer; `settled` outlasts it where the caller
-   * cancelled an input. The arguments are sent as they are.
+   * cancelled an input. The arguments are sent as they are, JSON text character by character.
    */
-  call(tool: string, args: JsonObject, options: CallOptions, sessionId?: string): Exchange {
+  call(tool: string, args: JsonObject | RawJson, options: CallOptions, sessionId?: string): Exchange {
+    const session = sessionId === undefined ? "" : `,"session_id":${JSON.stringify(sessionId)}`;
     // Marked as `cua-driver mcp` marks its clients' calls, so that the daemon sees both as the same kind.
-    const request = {
-      method: "call",
-      name: tool,
-      args,
-      session_id: sessionId,
-      observation_origin: "mcp_proxy",
-    };
+    const request = `{"method":"call","name":${JSON.stringify(tool)},"args":${argumentsText(args)}${session},"observation_origin":"mcp_proxy"}`;
     return this.#exchange(request, tool, options.reads, options.deadlineMs ?? this.deadlines.call, options.signal);
   }
 
@@ -118,7 +114,7 @@ export class DaemonClient {
 
   /** Ends whatever sessions the transport session still has. For one whose control connection is gone. */
   async endSession(sessionId: string): Promise<void> {
-    const request = { method: "session_end", session_id: sessionId };
+    const request = JSON.stringify({ method: "session_end", session_id: sessionId });
     await this.#exchange(request, "session_end", false, this.deadlines.control, undefined).reply;
   }
 
@@ -139,7 +135,7 @@ export class DaemonClient {
     deadlineMs: number,
     signal: AbortSignal | undefined,
   ): Promise<z.infer<Schema>> {
-    const reply = await this.#exchange({ method }, method, true, deadlineMs, signal).reply;
+    const reply = await this.#exchange(JSON.stringify({ method }), method, true, deadlineMs, signal).reply;
     if (!reply.ok) {
       throw new AgentEnvError("internal", `cua-driver refused ${method}: ${reply.error}`, { applied: "no" });
     }
@@ -156,7 +152,7 @@ export class DaemonClient {
   }
 
   #exchange(
-    request: object,
+    request: string,
     what: string,
     reads: boolean,
     deadlineMs: number,
@@ -165,7 +161,7 @@ export class DaemonClient {
     if (this.#closed) throw new AgentEnvError("device_unavailable", `the computer is stopping: ${what} was not sent`);
     const exchange = new Exchange(this.#takeWire(), {
       what,
-      line: `${JSON.stringify(request)}\n`,
+      line: `${request}\n`,
       reads,
       deadlineMs,
       signal,
@@ -192,4 +188,10 @@ export class DaemonClient {
       this.#spare = new Wire(this.#options.socketPath, true);
     }
   }
+}
+
+/** One line: a line break in JSON text lies between its tokens, where a space does as well. */
+function argumentsText(args: JsonObject | RawJson): string {
+  if (!(args instanceof RawJson)) return JSON.stringify(args);
+  return /[\r\n]/.test(args.text) ? args.text.replaceAll(/[\r\n]+/g, " ") : args.text;
 }

@@ -1,17 +1,19 @@
+import type { DriverComparison } from "../../src/computer/comparison.js";
 import { ComputerDriver, type DriverOptions } from "../../src/computer/driver.js";
 import type { DriverInstaller } from "../../src/computer/installer.js";
 import type { Capture, Delivery, PlannedInput } from "../../src/computer/operations.js";
 import type { SupportedPlatform } from "../../src/computer/platform.js";
 import type { ServiceSpec } from "../../src/computer/session.js";
-import type { ServedResource as Resource } from "../../src/environment/resource.js";
-import type { ForwardedTool } from "../../src/environment/served-tool.js";
+import type { ToolContext } from "../../src/environment/context.js";
+import type { ForwardedServer } from "../../src/environment/forwarded-server.js";
 import { AgentEnvError } from "../../src/errors.js";
 import type { Button, Display, ReadyCheck, ScreenPoint, ScrollDirection } from "../../src/protocol/computer.js";
-import type { ImageContent, JsonObject } from "../../src/protocol/tool.js";
+import type { ImageContent, JsonObject, ToolResult } from "../../src/protocol/tool.js";
 import { CUA_KEYS, heldModifiers, keyPress } from "./chord.js";
+import { CuaServer } from "./cua-server.js";
 import { DaemonClient } from "./daemon-client.js";
 import { DesktopCalls } from "./desktop-calls.js";
-import { forwardTools } from "./forwarding.js";
+import { ToolForwarding } from "./forwarding.js";
 import { installCuaDriver, installedDriver, readServed, verifyExecutable, verifyInstalled } from "./install.js";
 import { changePin } from "./make-pin.js";
 import { pinFile, pinned } from "./pin.js";
@@ -19,11 +21,10 @@ import type { Pin } from "./pin-schema.js";
 import type { Served } from "./served.js";
 import { daemonService, socketPath } from "./service.js";
 import { CallerSessions } from "./sessions.js";
+import { CHARACTER_MS } from "./tool-kinds.js";
 
 /** Characters that are sent as one `type_text`: what a cancelled call may still type. */
 const PIECE = 50;
-/** Measured of 0.37.0: `type_text` takes 10.1 ms a character. */
-const CHARACTER_MS = 10.5;
 
 /** A computer whose driver is trycua's cua-driver: its tools, beside computer/v1 made of its desktop scope. */
 export class CuaDriver extends ComputerDriver {
@@ -34,11 +35,15 @@ export class CuaDriver extends ComputerDriver {
     pin: async (request) => ({ file: pinFile(), changes: await changePin(pinFile(), request) }),
   };
 
+  static readonly comparison: DriverComparison = {
+    compare: async (request) => (await import("./compare/own-server.js")).compareWithOwnServer(request, pinned),
+  };
+
   readonly #pin: Pin = pinned;
   readonly #client: DaemonClient;
   readonly #calls: DesktopCalls;
   readonly #sessions: CallerSessions;
-  #served: Served | undefined;
+  #prepared: { readonly served: Served; readonly tools: ToolForwarding } | undefined;
 
   constructor(options: DriverOptions) {
     super(options);
@@ -53,7 +58,18 @@ export class CuaDriver extends ComputerDriver {
     const { dataDir } = this.session;
     const { executable } = installedDriver(dataDir, this.#pin);
     const [served] = await Promise.all([readServed(dataDir, this.#pin), verifyExecutable(executable, this.#pin)]);
-    this.#served = served;
+    const tools = new ToolForwarding(served.tools, {
+      client: this.#client,
+      sessions: this.#sessions,
+      turn: ({ caller, signal }, send) =>
+        this.inputTurn(caller, signal, async (turn) => {
+          const { reply, settled } = send();
+          turn.outlast(settled);
+          return await reply;
+        }),
+      inputDelivered: ({ caller }) => this.inputDelivered(caller),
+    });
+    this.#prepared = { served, tools };
   }
 
   override get environmentVersion(): string {
@@ -106,33 +122,17 @@ export class CuaDriver extends ComputerDriver {
     ];
   }
 
-  override instructions(): string {
-    return this.#known.instructions;
+  /** Its own MCP server, all of it. */
+  override forwardedServers(): ForwardedServer[] {
+    const { served, tools } = this.#known;
+    return [new CuaServer(served, tools)];
   }
 
-  override toolListExtras(): JsonObject {
-    return this.#known.listKeys;
-  }
-
-  override resources(): Resource[] {
-    return this.#known.resources.map(({ entry, text }) => ({
-      definition: entry,
-      read: () => ({ uri: entry.uri, mimeType: entry.mimeType, text }),
-    }));
-  }
-
-  override forwardedTools(): ForwardedTool[] {
-    return forwardTools(this.#known.tools, {
-      client: this.#client,
-      sessions: this.#sessions,
-      turn: (_tool, _args, { caller, signal }, send) =>
-        this.inputTurn(caller, signal, async (turn) => {
-          const { reply, settled } = send();
-          turn.outlast(settled);
-          return await reply;
-        }),
-      inputDelivered: (_tool, { caller }) => this.inputDelivered(caller),
-    });
+  /** A tool of cua-driver that isn't served is answered as one that there isn't. */
+  override async onUnknownTool({ tool, caller, signal }: ToolContext): Promise<ToolResult | undefined> {
+    const { served, tools } = this.#known;
+    const isHidden = served.tools.some(({ name }) => name === tool);
+    return isHidden ? tools.unknown(tool, { caller, signal }) : undefined;
   }
 
   override async display(signal: AbortSignal): Promise<Display> {
@@ -209,9 +209,9 @@ export class CuaDriver extends ComputerDriver {
     this.#client.close();
   }
 
-  get #known(): Served {
-    if (this.#served === undefined) throw new Error("prepare() comes first");
-    return this.#served;
+  get #known(): { readonly served: Served; readonly tools: ToolForwarding } {
+    if (this.#prepared === undefined) throw new Error("prepare() comes first");
+    return this.#prepared;
   }
 }
 

@@ -2,8 +2,10 @@ import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { messageOf, SetupError } from "../../src/errors.js";
+import { memberText } from "../../src/protocol/json-text.js";
 import { jsonSha256 } from "./digests.js";
 import { ended, killGroup, runProgram, startGroup, tail } from "./program.js";
+import { REFUSED_REQUESTS, type Refusals } from "./refusals.js";
 import type { ServedTexts } from "./served.js";
 import { parseServed, readTexts } from "./served.js";
 
@@ -37,6 +39,7 @@ export async function readExecutable(executable: string, signal?: AbortSignal): 
         resources,
         reads,
         skills,
+        refusals: await readRefusals(server),
         skillPack: await readSkillPack(executable, home, env),
       };
       for (const skill of parseServed(texts).skills) {
@@ -51,6 +54,18 @@ export async function readExecutable(executable: string, signal?: AbortSignal): 
       await server.close();
     }
   });
+}
+
+async function readRefusals(server: StdioServer): Promise<Refusals> {
+  const refusals: Partial<Refusals> = {};
+  for (const [name, [method, params]] of Object.entries(REFUSED_REQUESTS)) {
+    const answer = await server.answer(method, params);
+    const error = memberText(answer, "error");
+    if (error === undefined)
+      throw new SetupError(`cua-driver mcp took a ${method} that is wrong: ${answer.slice(0, 300)}`);
+    refusals[name as keyof Refusals] = error;
+  }
+  return refusals as Refusals;
 }
 
 /** Lays the skill down in the empty home, as for an agent that keeps its skills in `.claude/`, and reads its files. */

@@ -4,7 +4,10 @@ import type { Pin, PinnedTool } from "./pin-schema.js";
 import type { Served } from "./served.js";
 
 /** The part of the pin that says what is served. */
-export type PinnedServed = Pick<Pin, "instructions" | "listExtras" | "resources" | "skillPack" | "skills"> & {
+export type PinnedServed = Pick<
+  Pin,
+  "instructions" | "listExtras" | "refusals" | "resources" | "skillPack" | "skills"
+> & {
   tools: PinnedTool[];
 };
 
@@ -27,6 +30,7 @@ export function digestServed(served: Served, extras: readonly string[]): PinnedS
       entry: jsonSha256(skill),
       files: skill.resources.map(({ uri, size, digest }) => ({ uri, size, sha256: digest.slice("sha256:".length) })),
     })),
+    refusals: jsonSha256(served.texts.refusals),
     skillPack: served.skillPack.map(({ path, text }) => ({ path, ...sized(text) })),
   };
 }
@@ -73,6 +77,7 @@ export function servedDifferences(before: PinnedServed, now: PinnedServed): stri
     ...toolDifferences(before.tools, now.tools),
     ...named("resource", "uri", before.resources, now.resources, () => "changed"),
     ...named("skill", "uri", before.skills, now.skills, skillChanges),
+    ...(before.refusals === now.refusals ? [] : ["refusals: changed"]),
     ...named("skill file", "path", before.skillPack, now.skillPack, () => "changed"),
   ];
 }

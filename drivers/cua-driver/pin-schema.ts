@@ -68,6 +68,8 @@ export const Pin = z.strictObject({
       files: z.array(z.strictObject({ uri: z.string(), size: z.int().nonnegative(), sha256: Sha256 })),
     }),
   ),
+  /** Of the errors that wrong requests are answered with. */
+  refusals: Sha256,
   /** The skill's files as `cua-driver mcp-config --client claude` lays them down on Linux. */
   skillPack: z.array(PinnedFile),
 });

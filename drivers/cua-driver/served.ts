@@ -4,6 +4,7 @@ import { dirname, join, relative } from "node:path";
 import { z } from "zod";
 import { messageOf, SetupError } from "../../src/errors.js";
 import type { JsonObject, ToolDefinition } from "../../src/protocol/tool.js";
+import { Refusals } from "./refusals.js";
 
 /**
  * Everything that `cua-driver mcp` serves beside calls, as JSON text, read once from an executable and kept beside it.
@@ -20,6 +21,8 @@ export const ServedTexts = z.strictObject({
   reads: z.array(z.string()),
   /** The result of `skills/list`. */
   skills: z.string(),
+  /** The errors that it answers wrong requests with. */
+  refusals: Refusals,
   /** The skill's files as they are laid down for an agent on this system. */
   skillPack: z.array(z.strictObject({ path: z.string().regex(/^[\w.-]+(\/[\w.-]+)*$/), text: z.string() })),
 });
@@ -54,6 +57,8 @@ export interface ServedResource {
 
 /** What `cua-driver mcp` serves, ready to be served by us. */
 export interface Served {
+  /** What all of the rest is read from. */
+  readonly texts: ServedTexts;
   readonly version: string;
   readonly instructions: string;
   readonly capabilities: JsonObject;
@@ -72,6 +77,7 @@ export function parseServed(texts: ServedTexts): Served {
   const { tools, ...listKeys } = parse("tools/list", ToolsList, texts.tools);
   const entries = parse("resources/list", ResourcesList, texts.resources).resources;
   return {
+    texts,
     version: initialize.serverInfo.version,
     instructions: initialize.instructions,
     capabilities: initialize.capabilities,
@@ -100,12 +106,14 @@ function parse<Schema extends z.ZodType>(what: string, schema: Schema, text: str
 }
 
 /**
- * Writes the texts into a new folder: the answers in `answers.json`, the skill's files as files.
+ * Writes the texts into a new folder: the answers in `answers.json`, the errors in `refusals.json`, the skill's files as
+ * files.
  */
 export async function writeServed(folder: string, texts: ServedTexts): Promise<void> {
   await mkdir(folder);
-  const { skillPack, ...answers } = texts;
+  const { skillPack, refusals, ...answers } = texts;
   await writeFile(join(folder, ANSWERS), JSON.stringify(answers));
+  await writeFile(join(folder, REFUSALS), JSON.stringify(refusals));
   for (const { path, text } of skillPack) {
     const file = join(folder, SKILL, path);
     await mkdir(dirname(file), { recursive: true });
@@ -114,14 +122,17 @@ export async function writeServed(folder: string, texts: ServedTexts): Promise<v
 }
 
 const ANSWERS = "answers.json";
+const REFUSALS = "refusals.json";
 /** The folder of the skill's files, under the folder of what is served. */
 export const SKILL = "skill";
 
 /** Reads back what `writeServed` wrote. A SetupError where it can't be. */
 export async function readServedTexts(folder: string): Promise<ServedTexts> {
   try {
-    const answers = JSON.parse(await readFile(join(folder, ANSWERS), "utf8")) as object;
-    return ServedTexts.parse({ ...answers, skillPack: await readTexts(join(folder, SKILL)) });
+    const [answers, refusals] = await Promise.all(
+      [ANSWERS, REFUSALS].map(async (name): Promise<object> => JSON.parse(await readFile(join(folder, name), "utf8"))),
+    );
+    return ServedTexts.parse({ ...answers, refusals, skillPack: await readTexts(join(folder, SKILL)) });
   } catch (thrown) {
     throw new SetupError(`what cua-driver serves can't be read from ${folder}: ${messageOf(thrown)}`, {
       hint: "Install it again: agentenv driver install cua-driver",

@@ -1,6 +1,7 @@
 import type { ComputerLog } from "../../src/computer/log.js";
 import type { Caller } from "../../src/environment/caller.js";
 import { AgentEnvError, messageOf } from "../../src/errors.js";
+import type { RawJson } from "../../src/protocol/raw-json.js";
 import type { JsonObject } from "../../src/protocol/tool.js";
 import type { ControlConnection } from "./control-connection.js";
 import type { CallOptions, DaemonClient } from "./daemon-client.js";
@@ -55,7 +56,7 @@ export class DaemonSession {
    * Sends a call in this session. `reply` rejects as `DaemonClient.call` does, with `device_unavailable` where no session
    * could be had, and with `target_unavailable` after `end`.
    */
-  call(tool: string, args: JsonObject, options: CallOptions): SentCall {
+  call(tool: string, args: JsonObject | RawJson, options: CallOptions): SentCall {
     if (this.#closing) return refused(this.#refusal(tool));
     const control = this.#control;
     let sent: SentCall;
@@ -96,7 +97,7 @@ export class DaemonSession {
       .catch((thrown: unknown) => this.#log.warn({ session: control.sessionId }, messageOf(thrown)));
   }
 
-  #beginThenCall(tool: string, args: JsonObject, options: CallOptions): SentCall {
+  #beginThenCall(tool: string, args: JsonObject | RawJson, options: CallOptions): SentCall {
     const sending = this.#begin().then((control) => {
       if (options.signal?.aborted) throw cancelled(tool);
       return this.#client.call(tool, args, options, control.sessionId);

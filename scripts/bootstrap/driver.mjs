@@ -10,7 +10,7 @@ export function driverStep(wanted) {
   return {
     title: "cua-driver",
 
-    needed: () => wanted && !existsSync(join(dataFolder(), "drivers/cua-driver", pinnedVersion(), "cua-driver")),
+    needed: () => wanted && !isInstalled(join(dataFolder(), "drivers/cua-driver", pinnedVersion())),
 
     async run({ lock, line }) {
       // It shows a progress bar of its own on a terminal.
@@ -24,6 +24,11 @@ export function driverStep(wanted) {
       });
     },
   };
+}
+
+/** One that an older clone installed may lack what is served now. Whether it is all as pinned is seen at the start. */
+function isInstalled(folder) {
+  return ["cua-driver", "served/refusals.json"].every((path) => existsSync(join(folder, path)));
 }
 
 function pinnedVersion() {

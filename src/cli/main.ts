@@ -24,6 +24,7 @@ const COMMANDS: Record<string, () => Promise<Command>> = {
   tools: async () => (await import("./tools.js")).toolsCommand,
   call: async () => (await import("./call.js")).callCommand,
   shot: async () => (await import("./shot.js")).shotCommand,
+  compare: async () => (await import("./compare.js")).compareCommand,
   skills: async () => (await import("./skills.js")).skillsCommand,
   driver: async () => (await import("./driver.js")).driverCommand,
 };

@@ -1,13 +1,14 @@
 import { AgentEnvError } from "../errors.js";
 import { RawError } from "../protocol/raw-json.js";
 import type { JsonObject } from "../protocol/tool.js";
-import { refuseCursor, rpcError } from "./rpc-error.js";
+import { rpcError } from "./rpc-error.js";
 import type { McpSession } from "./session.js";
 import { forward, joinedList, malformed } from "./session-forward.js";
 
 /** Source: Model Context Protocol 2025-11-25, "Resources", "Error Handling". */
 const RESOURCE_NOT_FOUND = -32002;
 const NO_URI = "params.uri is the URI of a resource";
+const ONE_PAGE = "params.cursor: this list has one page";
 const MAX_SUBSCRIPTIONS = 1_000;
 
 /** Serves an environment's resources to a session. */
@@ -16,7 +17,7 @@ export function serveResources(session: McpSession): void {
   if (resources.empty && forwarding.serversWith("resources").length === 0) return;
 
   session.handle("resources/list", async (request) => {
-    refuseCursor(request.params);
+    if (request.params.cursor !== undefined) return malformed(session, request, ONE_PAGE);
     return joinedList(session, "resources", request, await resources.list(session.contextOf(request)));
   });
 
@@ -31,7 +32,7 @@ export function serveResources(session: McpSession): void {
   });
 
   session.handle("resources/templates/list", async (request) => {
-    refuseCursor(request.params);
+    if (request.params.cursor !== undefined) return malformed(session, request, ONE_PAGE);
     const own = resources.templates.map((template) => template.definition);
     return joinedList(session, "resourceTemplates", request, own);
   });

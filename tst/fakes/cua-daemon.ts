@@ -52,6 +52,8 @@ export class FakeCuaDaemon {
   /** Closes each connection when it is made, before anything is read. */
   dropsConnections = false;
   readonly requests: FakeRequest[] = [];
+  /** The same as they were written. */
+  readonly lines: string[] = [];
   /** Sessions whose control connection is open. */
   readonly sessions = new Set<string>();
   /** Sessions whose control connection was closed, in order. */
@@ -128,6 +130,7 @@ export class FakeCuaDaemon {
       const lines = unread.split("\n");
       unread = lines.pop() ?? "";
       for (const line of lines) {
+        this.lines.push(line);
         const request = { ...(JSON.parse(line) as FakeRequest), connection };
         this.requests.push(request);
         if (request.method === "session_begin") control = this.#taken(request);

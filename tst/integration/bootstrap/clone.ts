@@ -129,8 +129,9 @@ function finish(): void {
   }
   if (args[0] !== "driver") return;
   const folder = \`\${process.env.AGENTENV_DATA}/drivers/cua-driver/1.2.3\`;
-  mkdirSync(folder, { recursive: true });
+  mkdirSync(\`\${folder}/served\`, { recursive: true });
   writeFileSync(\`\${folder}/cua-driver\`, "");
+  writeFileSync(\`\${folder}/served/refusals.json\`, "{}");
 }
 finish();
 `;

@@ -58,6 +58,14 @@ test("the daemon that runs lists the tools of the pin", async () => {
   expect(toolDifferences(daemon.pin.tools, tools)).toEqual([]);
 });
 
+test("the skill's files are those of its resources", () => {
+  const { skillPack, resources } = daemon.served;
+  expect(skillPack).toHaveLength(9);
+  for (const { path, text } of skillPack) {
+    expect(resources.find(({ entry }) => entry.uri === `skill://cua-driver/${path}`)?.text).toBe(text);
+  }
+});
+
 test("the binary of the process that runs is the pinned one", async () => {
   await verifyExecutable(`/proc/${daemon.pid}/exe`, daemon.pin);
   await expect(verifyExecutable("/proc/self/exe", daemon.pin)).rejects.toThrow(SetupError);

@@ -4,7 +4,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pino } from "pino";
 import { DaemonClient } from "../../../../drivers/cua-driver/daemon-client.js";
-import { StdioServer } from "../../../../drivers/cua-driver/executable.js";
 import { type InstalledDriver, installCuaDriver, readServed } from "../../../../drivers/cua-driver/install.js";
 import { readPin } from "../../../../drivers/cua-driver/pin.js";
 import type { Pin } from "../../../../drivers/cua-driver/pin-schema.js";
@@ -75,15 +74,6 @@ export class RealDaemon {
   /** Kills the daemon alone, as a crash would. */
   kill(): void {
     if (this.pid !== undefined) process.kill(this.pid, "SIGKILL");
-  }
-
-  /** `cua-driver mcp --socket`, the server to be compared with. */
-  async ownServer(): Promise<StdioServer> {
-    const env = { HOME: this.home, PATH: "/usr/bin:/bin" };
-    const args = ["mcp", "--socket", this.socketPath];
-    const server = new StdioServer(this.installed.executable, args, { env, cwd: this.home });
-    await server.initialize();
-    return server;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

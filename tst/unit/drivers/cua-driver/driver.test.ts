@@ -47,10 +47,8 @@ beforeEach(async () => {
       super({ ...options, session: { ...options.session, runtimeDir } });
     }
     override readyChecks = async () => [];
-    override forwardedTools = () => [];
-    override instructions = () => "";
-    override toolListExtras = () => ({});
-    override resources = () => [];
+    override forwardedServers = () => [];
+    override onUnknownTool = async () => undefined;
   }
   computer = await TestComputer.start(BareCuaDriver);
 });

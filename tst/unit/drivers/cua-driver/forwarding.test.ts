@@ -1,12 +1,10 @@
 import { pino } from "pino";
 import { expect, onTestFinished, test } from "vitest";
 import { DaemonClient, type Deadlines } from "../../../../drivers/cua-driver/daemon-client.js";
-import { type ForwardingOptions, forwardTools } from "../../../../drivers/cua-driver/forwarding.js";
+import { type ForwardingOptions, ToolForwarding } from "../../../../drivers/cua-driver/forwarding.js";
 import { CallerSessions } from "../../../../drivers/cua-driver/sessions.js";
 import { deadlineOf, usesSharedInput } from "../../../../drivers/cua-driver/tool-kinds.js";
 import { Caller } from "../../../../src/environment/caller.js";
-import type { ToolContext } from "../../../../src/environment/context.js";
-import { RawJson } from "../../../../src/protocol/raw-json.js";
 import type { ToolDefinition } from "../../../../src/protocol/tool.js";
 import { FakeCuaDaemon, textResult } from "../../../fakes/cua-daemon.js";
 
@@ -14,7 +12,6 @@ const log = pino({ level: "silent" });
 
 const CLICK: ToolDefinition = { name: "click", inputSchema: { type: "object" }, annotations: { readOnlyHint: false } };
 const SIZE: ToolDefinition = {
-  risk: { class: "r0" },
   name: "get_screen_size",
   inputSchema: { type: "object" },
   annotations: { readOnlyHint: true },
@@ -29,27 +26,38 @@ async function forwarding(options: Partial<ForwardingOptions> = {}, deadlines: P
     client.close();
     await daemon[Symbol.asyncDispose]();
   });
-  const tools = forwardTools([SIZE, CLICK], { client, sessions: new CallerSessions(client, log), ...options });
-  const call = async (name: string, args = {}, signal = new AbortController().signal) => {
-    const tool = tools.find(({ definition }) => definition.name === name);
-    const result = await tool?.call(args, contextOf(caller, name, signal));
-    expect(result).toBeInstanceOf(RawJson);
-    return (result as RawJson).text;
+  const tools = new ToolForwarding([SIZE, CLICK], { client, sessions: new CallerSessions(client, log), ...options });
+  const { signal } = new AbortController();
+  const call = async (name: string, args: object | string = {}) => {
+    const text = typeof args === "string" ? args : JSON.stringify(args);
+    return (await tools.call(name, text, { caller, signal })).text;
   };
-  return { daemon, tools, call };
+  const unknown = async (name: string) => (await tools.unknown(name, { caller, signal })).text;
+  return { daemon, call, unknown };
 }
 
-/** What forwarding reads of a call's context. */
-function contextOf(caller: Caller, tool: string, signal: AbortSignal): ToolContext {
-  const context: Partial<ToolContext> = { caller, role: undefined, tool, arguments: {}, callId: "1", signal };
-  return context as ToolContext;
-}
+test("arguments arrive as the client wrote them, character by character, on one line", async () => {
+  const { daemon, call } = await forwarding();
+  daemon.behaviour = () => ({ result: textResult("done") });
+  await call("click", '{"x": 1.0,\n "n":9007199254740993,\r\n"z":-0 ,"t":"a\\nb","x":2.50}');
+  const [line] = daemon.lines.filter((text) => text.includes('"method":"call"'));
+  expect(line).toContain('"args":{"x": 1.0,  "n":9007199254740993, "z":-0 ,"t":"a\\nb","x":2.50},');
+});
 
-test("a tool is listed with the definition that was given, keys that we don't know included", async () => {
-  const { tools } = await forwarding();
-  expect(tools.map(({ definition }) => definition)).toEqual([SIZE, CLICK]);
-  expect(Object.keys(tools[0]?.definition ?? {})[0]).toBe("risk");
-  expect(tools.every(({ forwarded, hiddenByDefault }) => forwarded && !hiddenByDefault)).toBe(true);
+test("a tool that the daemon doesn't know is the daemon's to refuse", async () => {
+  const { daemon, call } = await forwarding();
+  daemon.behaviour = ({ name }) => ({ refuse: `there is no ${name}` });
+  expect(JSON.parse(await call("clik"))).toMatchObject({
+    content: [{ text: "there is no clik" }],
+    structuredContent: { code: "tool_invocation_failed", exit_code: 1 },
+  });
+});
+
+test("a tool that isn't served is answered as one that the daemon doesn't know, and isn't called", async () => {
+  const { daemon, unknown } = await forwarding();
+  daemon.behaviour = ({ name }) => ({ refuse: `there is no '${name}'` });
+  expect(JSON.parse(await unknown('cli"ck'))).toMatchObject({ content: [{ text: "there is no 'cli\"ck'" }] });
+  expect(daemon.calls.map(({ name }) => name)).not.toContain('cli"ck');
 });
 
 test("a result goes out as the text that it came in as", async () => {
@@ -77,12 +85,27 @@ test("a failed result without structured content is given the code that `cua-dri
   );
 });
 
-test("a failed result with structured content stays as it is", async () => {
+test.each([
+  ['{"b":1.0,"error":{"code":1}}', '{"b":1.0,"code":"tool_invocation_failed","error":{"code":1}}'],
+  ['{"d":[1]}', '{"code":"tool_invocation_failed","d":[1]}'],
+  ['{"a":1}', '{"a":1,"code":"tool_invocation_failed"}'],
+  ["{}", '{"code":"tool_invocation_failed"}'],
+])("a failed result with %s and no code is given one where cua-driver has it", async (given, expected) => {
   const { daemon, call } = await forwarding();
-  const text = '{"content":[],"isError":true,"structuredContent":{"code":"stale"}}';
-  daemon.behaviour = () => ({ raw: `{"ok":true,"result":${text}}\n` });
-  expect(await call("click")).toBe(text);
+  const text = (content: string) => `{"content":[],"isError":true,"structuredContent":${content}}`;
+  daemon.behaviour = () => ({ raw: `{"ok":true,"result":${text(given)}}\n` });
+  expect(await call("click")).toBe(text(expected));
 });
+
+test.each(['{"code":"stale"}', '{"refusal":{"code":1}}', '{"status":"refused"}'])(
+  "a failed result with %s stays as it is",
+  async (content) => {
+    const { daemon, call } = await forwarding();
+    const text = `{"content":[],"isError":true,"structuredContent":${content}}`;
+    daemon.behaviour = () => ({ raw: `{"ok":true,"result":${text}}\n` });
+    expect(await call("click")).toBe(text);
+  },
+);
 
 test.each(["null", "[]", "3", '"text"', "{}", '{"content":{}}'])(
   "%s as a tool's result is internal",
@@ -96,8 +119,8 @@ test.each(["null", "[]", "3", '"text"', "{}", '{"content":{}}'])(
 test("only calls that use the shared input take a turn, and their answer is the turn's", async () => {
   const turns: string[] = [];
   const { daemon, call } = await forwarding({
-    turn: async (tool, args, context, send) => {
-      turns.push(`${tool} ${JSON.stringify(args)} ${context.tool}`);
+    turn: async (call, send) => {
+      turns.push(String(call.caller.session));
       const sent = send();
       await sent.settled;
       return sent.reply;
@@ -109,7 +132,7 @@ test("only calls that use the shared input take a turn, and their answer is the 
   expect(JSON.parse(await call("click", { scope: "desktop", x: 1, y: 1 }))).toEqual(
     textResult('click {"scope":"desktop","x":1,"y":1}'),
   );
-  expect(turns).toEqual(['click {"scope":"desktop","x":1,"y":1} click']);
+  expect(turns).toEqual(["one"]);
   expect(daemon.calls).toHaveLength(3);
 });
 
@@ -120,8 +143,8 @@ test("a call that is refused its turn isn't sent", async () => {
 });
 
 test("input counts as delivered when it was or may have been, and not when it was refused or only read", async () => {
-  const delivered: string[] = [];
-  const { daemon, call } = await forwarding({ inputDelivered: (tool) => delivered.push(tool) });
+  const delivered: unknown[] = [];
+  const { daemon, call } = await forwarding({ inputDelivered: ({ caller }) => delivered.push(caller.session) });
   await call("get_screen_size");
   expect(delivered).toEqual([]);
   await call("click");
@@ -135,6 +158,21 @@ test("input counts as delivered when it was or may have been, and not when it wa
   await daemon.die();
   await expect(call("click")).rejects.toMatchObject({ code: "device_unavailable" });
   expect(delivered).toHaveLength(2);
+});
+
+test("a text that takes longer to type than a call may take is refused before anything is sent, in a batch too", async () => {
+  const { daemon, call } = await forwarding();
+  const text = "é".repeat(9_600);
+  const halves = [text.slice(4_800), text.slice(4_700)].map((half) => ({ tool: "type_text", args: { text: half } }));
+  for (const [tool, args] of [
+    ["click", { scope: "desktop", text }],
+    ["run_steps", { foreground_fallback: true, steps: halves }],
+  ] as const) {
+    await expect(call(tool, args)).rejects.toMatchObject({ code: "invalid_argument", applied: "no" });
+  }
+  expect(daemon.calls).toHaveLength(0);
+  await call("click", { scope: "desktop", text: text.slice(100) });
+  expect(daemon.calls).toHaveLength(1);
 });
 
 test("a call has its tool's deadline", async () => {
