@@ -69,7 +69,7 @@ Examples:
       runtimeDir: runtimeFolder(options.port),
       dataDir: plan.dataDir,
       server: fileURLToPath(new URL("serve.js", import.meta.url)),
-      folders: folder.startsWith(`${packageRoot}/`) ? [] : [folder],
+      folders: [folder],
       environment: { ENVIRONMENT_NAME: plan.environmentName },
       payload: (locate): StartPlan => ({ ...plan, folder: locate(plan.folder) }),
     });
