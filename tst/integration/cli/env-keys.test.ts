@@ -1,7 +1,8 @@
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import { expect, it } from "vitest";
-import { envFolder, startComputer } from "../../harness/computer.js";
+import { packageRoot } from "../../../src/package-root.js";
+import { agentenv, envFolder, startComputer } from "../../harness/computer.js";
 import { until } from "../../harness/until.js";
 
 it("an env's size, apps, name, files and session bounds are what its computer has", async () => {
@@ -42,4 +43,17 @@ it("an env's size, apps, name, files and session bounds are what its computer ha
   await Promise.all([computer.connect(), computer.connect()]);
   await expect(computer.connect()).rejects.toThrow(/3 sessions/);
   await computer.run("rm", "-r", "papers");
+});
+
+it("an env starts from any folder of the clone, and by a path relative to where the person stood", async () => {
+  const folder = mkdtempSync(join(packageRoot, ".agentenv", "env-"));
+  try {
+    writeFileSync(join(folder, "env.toml"), 'type = "computer"\ndriver = "cua-driver"\n');
+    await using command = agentenv(["up", `./${basename(folder)}`, "--port", "0", "--json"], {
+      INIT_CWD: dirname(folder),
+    });
+    expect((await command.ready()).display).toMatch(/^:\d+$/);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });
