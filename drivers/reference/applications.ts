@@ -3,7 +3,7 @@ import { AgentEnvError } from "../../src/errors.js";
 import type { InputSession } from "./input-session.js";
 import type { XEvent } from "./x11.js";
 
-/** How long an application may take to say that it goes on. */
+/** How long an application that answers pings may take to. */
 const PONG_MS = 5_000;
 /** How long a wait for a pong goes before the window is looked at again, which may be gone. */
 const LOOK_AGAIN_MS = 100;
@@ -15,109 +15,126 @@ interface Atoms {
 }
 
 /**
- * Knows how far applications have come with their events. An application reads them in the order in which the server sent them,
- * so one that answers a ping (`_NET_WM_PING` of the Extended Window Manager Hints) has read all that came before it: new
- * keysyms of a key, and presses of it, which it looks up on a keymap that it asks the server for.
+ * Knows how far applications have come with their events. An application takes them in the order in which the server sent them,
+ * so one that answers a ping (`_NET_WM_PING` of the Extended Window Manager Hints) is done with all that came before it: with new
+ * keysyms of a key, and with presses of it, which it looks up on the keymap that the server has when it comes to them.
  */
 export class Applications {
-  static #id = 0;
-  #atoms: { session: InputSession; atoms: Atoms } | undefined;
+  #id = 0;
+  #known: { session: InputSession; atoms: Atoms; answering: Set<number> } | undefined;
+
+  /** The window that keys go to now, or the one around it that says that it answers pings. */
+  async focused(session: InputSession): Promise<number | undefined> {
+    const { connection } = session;
+    const { atoms } = await this.#knownOf(session);
+    const { focus } = await connection.ask<{ focus: number }>((done) => connection.client.GetInputFocus(done));
+    const window = focus === POINTER_ROOT ? await windowUnderPointer(session) : focus;
+    if (window === undefined || window === 0 || window === connection.root) return undefined;
+    return (await pingedAround(session, atoms, window)) ?? window;
+  }
 
   /**
-   * Resolves once the applications of `windows` have read all that was sent to them until now. Throws `delivery_failed`
-   * where one doesn't go on.
+   * Resolves once the applications of `windows` are done with all that was sent to them until now. One that doesn't say that it
+   * answers pings, and never has, is given `blindMs`. Throws `delivery_failed` where another doesn't go on.
    */
-  async caughtUp(session: InputSession, windows: Iterable<number>, signal: AbortSignal): Promise<void> {
-    const atoms = await this.#atomsOf(session);
-    await Promise.all([...windows].map((window) => this.#answers(session, atoms, window, signal)));
+  async caughtUp(
+    session: InputSession,
+    windows: Iterable<number>,
+    blindMs: number,
+    signal: AbortSignal,
+  ): Promise<void> {
+    await Promise.all([...windows].map((window) => this.#caughtUp(session, window, blindMs, signal)));
   }
 
-  /** The window that has the keyboard focus, or one around it, which answers pings; undefined where none does. */
-  async focused(session: InputSession): Promise<number | undefined> {
-    return focusedWindow(session, await this.#atomsOf(session));
-  }
-
-  async #answers(session: InputSession, atoms: Atoms, window: number, signal: AbortSignal): Promise<void> {
+  async #caughtUp(session: InputSession, window: number, blindMs: number, signal: AbortSignal): Promise<void> {
     const { connection } = session;
     const { client } = connection;
-    Applications.#id = (Applications.#id % 0x7fffffff) + 1;
-    const id = Applications.#id;
-    const answered = Promise.withResolvers<true>();
+    const { atoms, answering } = await this.#knownOf(session);
+    const listed = await saysItAnswers(session, atoms, window);
+    if (listed === undefined) return;
+    const mustAnswer = listed || answering.has(window);
+    this.#id = (this.#id % 0x7fffffff) + 1;
+    const id = this.#id;
+    const pong = Promise.withResolvers<true>();
     const onEvent = ({ name, message_type, data }: XEvent) => {
       if (name === "ClientMessage" && message_type === atoms.protocols && data?.[0] === atoms.ping && data[1] === id) {
-        answered.resolve(true);
+        pong.resolve(true);
       }
     };
     client.on("event", onEvent);
     try {
       connection.tell(() => client.SendClientMessage(window, window, atoms.protocols, 32, [atoms.ping, id, window], 0));
-      for (const deadline = performance.now() + PONG_MS; performance.now() < deadline; ) {
-        const waiting = new AbortController();
-        const outer = () => waiting.abort();
-        signal.addEventListener("abort", outer, { once: true });
-        const late = sleep(LOOK_AGAIN_MS, false, { signal: waiting.signal }).catch(() => false);
-        const done = await Promise.race([answered.promise, late]);
-        signal.removeEventListener("abort", outer);
-        waiting.abort();
-        signal.throwIfAborted();
-        // A round trip also finds out whether the connection is still there.
-        if (done || !(await answersPings(session, atoms, window))) return;
+      const deadline = performance.now() + (mustAnswer ? PONG_MS : blindMs);
+      for (let left = deadline - performance.now(); left > 0; left = deadline - performance.now()) {
+        if (await within(Math.min(left, LOOK_AGAIN_MS), pong.promise, signal)) {
+          answering.add(window);
+          return;
+        }
+        // This also finds out whether the connection is still there.
+        if ((await saysItAnswers(session, atoms, window)) === undefined) return;
       }
     } finally {
       client.off("event", onEvent);
     }
-    throw new AgentEnvError("delivery_failed", "the application that is typed into has not gone on for 5 s", {
-      applied: "no",
-      hint: "look at a screenshot: it may be busy, or hang",
-    });
+    if (!mustAnswer) return;
+    throw new AgentEnvError(
+      "delivery_failed",
+      `the application that is typed into doesn't go on for ${PONG_MS / 1000} s`,
+      {
+        applied: "no",
+        hint: "look at a screenshot: it may be busy, or hang",
+      },
+    );
   }
 
-  async #atomsOf(session: InputSession): Promise<Atoms> {
-    if (this.#atoms?.session !== session) {
+  async #knownOf(session: InputSession) {
+    if (this.#known?.session !== session) {
       const { connection } = session;
       const atom = (name: string) => connection.ask<number>((done) => connection.client.InternAtom(false, name, done));
       const [protocols, ping] = await Promise.all([atom("WM_PROTOCOLS"), atom("_NET_WM_PING")]);
-      this.#atoms = { session, atoms: { protocols, ping } };
+      this.#known = { session, atoms: { protocols, ping }, answering: new Set() };
     }
-    return this.#atoms.atoms;
+    return this.#known;
   }
 }
 
-async function focusedWindow(session: InputSession, atoms: Atoms): Promise<number | undefined> {
+/** The window itself or the nearest one around it that lists the protocol. */
+async function pingedAround(session: InputSession, atoms: Atoms, inner: number): Promise<number | undefined> {
   const { connection } = session;
-  const { client, root } = connection;
-  const { focus } = await connection.ask<{ focus: number }>((done) => client.GetInputFocus(done));
-  if (focus === POINTER_ROOT) return windowUnderPointer(session, atoms);
-  for (let window = focus; window !== 0 && window !== root; ) {
-    if (await answersPings(session, atoms, window)) return window;
+  for (let window = inner; window !== 0 && window !== connection.root; ) {
+    if (await saysItAnswers(session, atoms, window)) return window;
     const at = window;
-    const parent = await connection.ask<{ parent: number }>((done) => client.QueryTree(at, done)).catch(ifWindowGone);
-    window = parent?.parent ?? 0;
+    const tree = await connection
+      .ask<{ parent: number }>((done) => connection.client.QueryTree(at, done))
+      .catch(ifWindowGone);
+    window = tree?.parent ?? 0;
   }
   return undefined;
 }
 
-async function windowUnderPointer(session: InputSession, atoms: Atoms): Promise<number | undefined> {
-  const { connection } = session;
+/** Where nothing has the focus keys go to the innermost window under the pointer. */
+async function windowUnderPointer({ connection }: InputSession): Promise<number | undefined> {
+  let found: number | undefined;
   for (let window = connection.root; window !== 0; ) {
     const at = window;
     const pointer = await connection
       .ask<{ child: number }>((done) => connection.client.QueryPointer(at, done))
       .catch(ifWindowGone);
     window = pointer?.child ?? 0;
-    if (window !== 0 && (await answersPings(session, atoms, window))) return window;
+    if (window !== 0) found = window;
   }
-  return undefined;
+  return found;
 }
 
-/** Whether the window is there and its application says that it answers pings. */
-async function answersPings({ connection }: InputSession, atoms: Atoms, window: number): Promise<boolean> {
+/** Whether the window's application lists the protocol; undefined where the window is gone. */
+async function saysItAnswers({ connection }: InputSession, atoms: Atoms, window: number): Promise<boolean | undefined> {
   const property = await connection
     .ask<{ format: number; data: Buffer }>((done) =>
       connection.client.GetProperty(0, window, atoms.protocols, 0, 0, 64, done),
     )
     .catch(ifWindowGone);
-  if (property === undefined || property.format !== 32) return false;
+  if (property === undefined) return undefined;
+  if (property.format !== 32) return false;
   for (let at = 0; at + 4 <= property.data.length; at += 4) {
     if (property.data.readUInt32LE(at) === atoms.ping) return true;
   }
@@ -128,4 +145,16 @@ async function answersPings({ connection }: InputSession, atoms: Atoms, window: 
 function ifWindowGone(thrown: unknown): undefined {
   if (typeof (thrown as { error?: unknown }).error === "number") return undefined;
   throw thrown;
+}
+
+/** Whether `work` has come to something within `ms`; throws once the signal is aborted. */
+async function within(ms: number, work: Promise<unknown>, signal: AbortSignal): Promise<boolean> {
+  const settled = new AbortController();
+  const late = sleep(ms, false, { signal: AbortSignal.any([signal, settled.signal]) }).catch(() => false);
+  try {
+    return await Promise.race([work.then(() => true), late]);
+  } finally {
+    settled.abort();
+    signal.throwIfAborted();
+  }
 }

@@ -1,17 +1,19 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Delivery } from "../../src/computer/operations.js";
 import { Applications } from "./applications.js";
 import type { Hand } from "./hand.js";
 import type { Input } from "./input.js";
 import type { Stroke } from "./keymap.js";
-import { type Layout, noSpareKey, SpareKeys, type Wanted, wantedCharacter, wantedKey } from "./spare-keys.js";
+import { type Layout, noSpareKey, SpareKeys, strokeOf, type Wanted, wantedCharacter, wantedKey } from "./spare-keys.js";
 
-/**
- * An application that answers no pings is taken to have heard of new keysyms, and to have looked up what was pressed, after so
- * long. It reads its events in order and asks the server for the keymap when it looks a key up, so the first is a precaution.
- */
+/** An application that answers no pings is taken to have looked up what was pressed, and to have heard of keysyms, after this. */
+const BLIND_PRESSED_MS = 400;
 const BLIND_MAPPED_MS = 50;
-const BLIND_PRESSED_MS = 250;
+
+/** Strokes that can be made now, and the version of the keymap that they are for. */
+interface Room {
+  readonly strokes: readonly Stroke[];
+  readonly version: number;
+}
 
 /** How keys are pressed, in milliseconds. */
 export interface KeyTimes {
@@ -26,8 +28,6 @@ export class Keyboard {
   /** Spare keys that were pressed since applications were known to have caught up, and the windows that they went to. */
   readonly #pressed = new Set<number>();
   readonly #windows = new Set<number>();
-  /** When one was pressed for a window whose application can't be asked. */
-  #pressedBlindly = Number.NEGATIVE_INFINITY;
 
   constructor(
     private readonly input: Input,
@@ -133,14 +133,13 @@ export class Keyboard {
     await session.changeKeymap(new Map(this.#spare.mapped.map((keycode) => [keycode, [0, 0]])));
   }
 
-  #keycodeOf(key: string, { keymap, group, locked }: Layout): readonly number[] {
-    const stroke = keymap.stroke(wantedKey(key).keysym, group, locked);
+  #keycodeOf(key: string, layout: Layout): readonly number[] {
+    const stroke = strokeOf(wantedKey(key), layout);
     return stroke === undefined ? [] : [stroke.keycode];
   }
 
   #checkRoom(wanted: readonly Wanted[], layout: Layout): void {
-    const { keymap, group, locked } = layout;
-    if (wanted.every(({ keysym }) => keymap.stroke(keysym, group, locked) !== undefined)) return;
+    if (wanted.every((each) => strokeOf(each, layout) !== undefined)) return;
     if (!this.#spare.hasRoom(layout)) throw noSpareKey();
   }
 
@@ -156,7 +155,7 @@ export class Keyboard {
    * Maps spare keys to as many of `wanted`, from the first on, as there is room for. Applications have read all presses of a
    * key before it is given other keysyms, and have heard of these before it is pressed.
    */
-  async #makeRoom(hand: Hand, layout: Layout, wanted: readonly Wanted[]) {
+  async #makeRoom(hand: Hand, layout: Layout, wanted: readonly Wanted[]): Promise<Room> {
     const { session, signal, down } = hand;
     const keymap = await session.keymap();
     this.#spare.keepOnly(keymap);
@@ -164,26 +163,18 @@ export class Keyboard {
     const usesSpare = strokes.some(({ keycode }) => this.#spare.has(keycode));
     const focused = usesSpare ? await this.#applications.focused(session) : undefined;
     if (changes.size > 0) {
-      if ([...changes.keys()].some((keycode) => this.#pressed.has(keycode))) await this.#havePressed(hand);
+      if ([...changes.keys()].some((keycode) => this.#pressed.has(keycode))) {
+        await this.#applications.caughtUp(session, this.#windows, BLIND_PRESSED_MS, signal);
+        this.#pressed.clear();
+        this.#windows.clear();
+      }
       await session.changeKeymap(changes);
-      await session.keymap();
-      if (focused === undefined) await sleep(BLIND_MAPPED_MS, undefined, { signal });
-      else await this.#applications.caughtUp(session, [focused], signal);
+      if (!this.#spare.haveTaken(await session.keymap(), changes)) return this.#makeRoom(hand, layout, wanted);
+      if (focused !== undefined) await this.#applications.caughtUp(session, [focused], BLIND_MAPPED_MS, signal);
     }
     if (focused !== undefined) this.#windows.add(focused);
     for (const { keycode } of strokes) if (this.#spare.has(keycode)) this.#pressed.add(keycode);
-    if (usesSpare && focused === undefined) this.#pressedBlindly = performance.now();
     return { strokes, version: session.keymapVersion };
-  }
-
-  /** Resolves once applications have read the presses of spare keys. */
-  async #havePressed({ session, signal }: Hand): Promise<void> {
-    await this.#applications.caughtUp(session, this.#windows, signal);
-    const left = this.#pressedBlindly + BLIND_PRESSED_MS - performance.now();
-    if (left > 0) await sleep(left, undefined, { signal });
-    this.#pressed.clear();
-    this.#windows.clear();
-    this.#pressedBlindly = Number.NEGATIVE_INFINITY;
   }
 
   /** Presses a stroke's keys that aren't down yet, and answers which. */

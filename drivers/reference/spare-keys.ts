@@ -9,6 +9,8 @@ export type KeySymbols = readonly [alone: number, shifted: number];
 export interface Wanted {
   readonly keysym: number;
   readonly symbols: KeySymbols;
+  /** A named key, which is pressed without Shift or AltGr. */
+  readonly alone?: boolean;
 }
 
 /** How the keyboard stands: its keymap, its group, the locks that stay on, the keys that are down. */
@@ -44,7 +46,13 @@ export function wantedKey(key: string): Wanted {
   if ([...key].length === 1) return wantedCharacter(key);
   const keysym = keysymOf(key);
   if (keysym === undefined) throw new AgentEnvError("unsupported", `X has no keysym for ${key}`);
-  return { keysym, symbols: [keysym, keysym] };
+  return { keysym, symbols: [keysym, keysym], alone: true };
+}
+
+/** How the keymap makes it; undefined where it doesn't. */
+export function strokeOf({ keysym, alone }: Wanted, { keymap, group, locked }: Layout): Stroke | undefined {
+  const stroke = keymap.stroke(keysym, group, locked);
+  return alone && stroke !== undefined && stroke.with.length > 0 ? undefined : stroke;
 }
 
 /**
@@ -54,15 +62,24 @@ export function wantedKey(key: string): Wanted {
 export class SpareKeys {
   /** In the order of their last use. */
   readonly #mapped = new Map<number, KeySymbols>();
+  /** Keys that don't make what they are given, since the layout fixes how Shift applies to them. */
+  readonly #unfit = new Set<number>();
 
   /** Forgets what the keymap, read anew, no longer has as it was given. */
   keepOnly(keymap: Keymap): void {
     for (const [keycode, symbols] of this.#mapped) {
-      const [alone, shifted] = keymap.made(keycode);
-      if (canonical(alone) !== canonical(symbols[0]) || canonical(shifted) !== canonical(symbols[1])) {
-        this.#mapped.delete(keycode);
-      }
+      if (!makes(keymap, keycode, symbols)) this.#mapped.delete(keycode);
     }
+  }
+
+  /** Whether the keymap, read anew, has the changes; a key that didn't take its own isn't used again. */
+  haveTaken(keymap: Keymap, changes: ReadonlyMap<number, KeySymbols>): boolean {
+    const failed = [...changes].filter(([keycode, symbols]) => !makes(keymap, keycode, symbols));
+    for (const [keycode] of failed) {
+      this.#unfit.add(keycode);
+      this.#mapped.delete(keycode);
+    }
+    return failed.length === 0;
   }
 
   /** The keycodes that were given something, the least recently used one first. */
@@ -76,19 +93,21 @@ export class SpareKeys {
 
   /** Whether there is a key that could be given something. */
   hasRoom({ keymap, down }: Layout): boolean {
-    return [...keymap.spare, ...this.#mapped.keys()].some((keycode) => !down.has(keycode));
+    const keycodes = [...keymap.spare, ...this.#mapped.keys()];
+    return keycodes.some((keycode) => !down.has(keycode) && !this.#unfit.has(keycode));
   }
 
   /** Takes as many of `wanted`, from the first on, as can be made with one mapping of the spare keys. */
   fit(wanted: readonly Wanted[], layout: Layout): Fit {
-    const { keymap, group, locked, down } = layout;
+    const { keymap, down } = layout;
     const strokes: Stroke[] = [];
     const changes = new Map<number, KeySymbols>();
     const kept = new Set<number>();
     const fresh = new Map<number, Stroke>();
-    const free = keymap.spare.filter((keycode) => !down.has(keycode));
-    for (const { keysym, symbols } of wanted) {
-      const known = keymap.stroke(keysym, group, locked);
+    const free = keymap.spare.filter((keycode) => !down.has(keycode) && !this.#unfit.has(keycode));
+    for (const each of wanted) {
+      const { keysym, symbols } = each;
+      const known = strokeOf(each, layout);
       // A key that has been given others by then no longer makes what the keymap says.
       let stroke = known !== undefined && !changes.has(known.keycode) ? known : fresh.get(canonical(keysym));
       if (stroke === undefined) {
@@ -114,6 +133,10 @@ export class SpareKeys {
     }
     return { strokes, changes };
   }
+}
+
+function makes(keymap: Keymap, keycode: number, symbols: KeySymbols): boolean {
+  return keymap.made(keycode).every((keysym, index) => canonical(keysym) === canonical(symbols[index] ?? 0));
 }
 
 /** The refusal of what would need a spare key where none is to be had. */
