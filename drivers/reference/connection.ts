@@ -27,6 +27,8 @@ export class Connection implements Disposable {
     if (screen === undefined) throw new ConnectionLost("the X server has no screen");
     this.root = screen.root;
     this.depth = screen.root_depth;
+    // The package shares its table among all connections, but each server numbers its atoms by itself.
+    client.atoms = {};
     this.#watch = setTimeout(() => {
       if (this.#waiting.size > 0) this.lose(new ConnectionLost(`the X server did not answer for ${answerMs / 1000} s`));
     }, answerMs);

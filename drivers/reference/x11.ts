@@ -34,6 +34,8 @@ export interface XEvent {
 
 export interface XClient {
   readonly stream: { destroy(): void; once(event: "close", listener: () => void): void };
+  /** Atoms by their names, as far as they are known. */
+  atoms: Record<string, number>;
   /** Requests are numbered; one that is packed by hand takes its number before it is put. */
   seq_num: number;
   readonly replies: Record<number, [(body: Buffer, detail: number) => unknown, Done<never>]>;

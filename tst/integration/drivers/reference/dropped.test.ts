@@ -1,0 +1,168 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ReferenceComputer } from "../../../harness/reference.js";
+import { until } from "../../../harness/until.js";
+import { XTestClient } from "../../../harness/x-client.js";
+import { XProxy } from "../../../harness/x-proxy.js";
+import { Xvfb } from "../../../harness/xvfb.js";
+
+let server: Xvfb;
+let computer: ReferenceComputer;
+beforeEach(async () => {
+  server = await Xvfb.start();
+  computer = await ReferenceComputer.start(server.display);
+});
+afterEach(async () => {
+  await computer?.[Symbol.asyncDispose]();
+  await server?.[Symbol.asyncDispose]();
+});
+
+describe("a connection that drops", () => {
+  it("is nothing that a read shows: it is done once more on a new one", async () => {
+    await using proxy = await XProxy.start(server.display);
+    await using behind = await ReferenceComputer.start(proxy.display);
+    const agent = behind.caller();
+    await agent.frame();
+    for (let round = 0; round < 10; round += 1) {
+      expect(proxy.drop()).toBeGreaterThan(0);
+      await agent.frame();
+      proxy.drop();
+      await agent.ok("computer_pointer_position", {});
+      proxy.drop();
+      // Nothing was sent yet when the connection was found to be gone.
+      await agent.ok("computer_key", { keys: ["a"] });
+    }
+  });
+
+  it("in the middle of input makes its outcome unknown, nothing is sent twice, and what was pressed is up", async () => {
+    await using proxy = await XProxy.start(server.display);
+    await using behind = await ReferenceComputer.start(proxy.display);
+    using x = await XTestClient.open(server.display);
+    const window = await x.window();
+    const agent = behind.caller();
+    await agent.frame();
+    const path = [
+      [10, 10],
+      [1000, 700],
+    ];
+    const dragging = agent.call("computer_drag", { path, duration_ms: 2000, modifiers: ["Control"] });
+    await window.presses(2);
+    expect(await x.buttonsDown()).toBe(1);
+    proxy.drop();
+    const { structuredContent } = await dragging;
+    expect(structuredContent).toMatchObject({ code: "delivery_failed", applied: "unknown", retryable: false });
+    expect(await x.buttonsDown()).toBe(0);
+    expect(await x.keysDown()).toEqual([]);
+    const presses = (await window.take()).filter(({ kind }) => kind === "button down");
+    expect(presses).toHaveLength(1);
+    await agent.ok("computer_click", { x: 5, y: 5 });
+  });
+});
+
+describe("an X server that dies", () => {
+  it("is device_unavailable while it is away, and works again within a second of its return", async () => {
+    const agent = computer.caller();
+    await agent.frame();
+    for (let round = 0; round < 3; round += 1) {
+      await server.kill();
+      expect(await agent.refusal("computer_screenshot")).toEqual(["device_unavailable", "no"]);
+      expect(await agent.refusal("computer_key", { keys: ["a"] })).toEqual(["device_unavailable", "no"]);
+      await server.again();
+      const back = performance.now();
+      await agent.frame();
+      await agent.ok("computer_click", { x: 10, y: 10 });
+      await agent.ok("computer_type", { text: "aé" });
+      expect(performance.now() - back).toBeLessThan(1000);
+    }
+  });
+
+  it("under load leaves no key or button down, and no answer but those that say what happened", async () => {
+    const callers = Array.from({ length: 5 }, (_, index) => computer.caller(`agent ${index}`));
+    for (const caller of callers) await caller.frame();
+    let stop = false;
+    const codes = new Set<unknown>();
+    const load = callers.map(async (caller, index) => {
+      while (!stop) {
+        const results = [
+          await caller.call("computer_type", { text: "Load, é and 中" }),
+          await caller.call("computer_click", { x: 10 + index, y: 10, count: 2, modifiers: ["Shift"] }),
+          await caller.call("computer_keyboard_down", { keys: ["Control"] }),
+          await caller.call("computer_drag", {
+            path: [
+              [10, 10],
+              [600, 400],
+            ],
+            duration_ms: 50,
+          }),
+          await caller.call("computer_keyboard_up", {}),
+          await caller.call("computer_screenshot", {}),
+        ];
+        for (const { isError, structuredContent } of results) if (isError) codes.add(structuredContent?.code);
+      }
+    });
+    for (let round = 0; round < 4; round += 1) {
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      await server.kill();
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      await server.again();
+      const back = performance.now();
+      const probe = computer.caller("probe");
+      await until(
+        async () => (await probe.call("computer_screenshot", {})).isError !== true,
+        (works) => works,
+        { ms: 1000, what: "a screenshot" },
+      );
+      expect(performance.now() - back).toBeLessThan(1000);
+    }
+    stop = true;
+    await Promise.all(load);
+    for (const caller of callers) await caller.caller.end();
+    using x = await XTestClient.open(server.display);
+    await until(
+      () => x.keysDown(),
+      (keys) => keys.length === 0,
+      { what: "keys that are up" },
+    );
+    expect(await x.buttonsDown()).toBe(0);
+    for (const code of codes) {
+      expect(["device_unavailable", "delivery_failed", "stale_frame", "invalid_argument"]).toContain(code);
+    }
+  });
+});
+
+describe("a call that is given up", () => {
+  it("leaves no button and no key down", async () => {
+    using x = await XTestClient.open(server.display);
+    const window = await x.window();
+    const agent = computer.caller();
+    await agent.frame();
+    for (const [name, args] of [
+      [
+        "computer_drag",
+        {
+          path: [
+            [10, 10],
+            [900, 700],
+          ],
+          duration_ms: 5000,
+          modifiers: ["Shift"],
+        },
+      ],
+      ["computer_keyboard_down", { keys: ["Control", "a"], hold_ms: 5000 }],
+    ] as const) {
+      const given = new AbortController();
+      const call = agent.call(name, args as never, given.signal);
+      await window.presses(2);
+      given.abort();
+      const { isError, structuredContent } = await call;
+      expect(isError).toBe(true);
+      expect(structuredContent?.applied).toBe("unknown");
+      await until(
+        () => x.keysDown(),
+        (keys) => keys.length === 0,
+        { what: "keys that are up" },
+      );
+      expect(await x.buttonsDown()).toBe(0);
+      await window.take();
+    }
+  });
+});

@@ -1,0 +1,136 @@
+import sharp from "sharp";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { imageBytes, type TestCaller } from "../../../fakes/computer-calls.js";
+import { ReferenceComputer } from "../../../harness/reference.js";
+import { until } from "../../../harness/until.js";
+import { XTestClient, type XTestWindow } from "../../../harness/x-client.js";
+import { Xvfb } from "../../../harness/xvfb.js";
+
+let server: Xvfb;
+let x: XTestClient;
+let window: XTestWindow;
+let computer: ReferenceComputer;
+let agent: TestCaller;
+beforeAll(async () => {
+  server = await Xvfb.start();
+  x = await XTestClient.open(server.display);
+  window = await x.window();
+  computer = await ReferenceComputer.start(server.display);
+  agent = computer.caller("agent");
+});
+afterAll(async () => {
+  await computer?.[Symbol.asyncDispose]();
+  x?.[Symbol.dispose]();
+  await server?.[Symbol.asyncDispose]();
+});
+
+/** Paints a rectangle of the window in one colour, 0xRRGGBB. */
+function paint(colour: number, [left, top, width, height] = [0, 0, 1280, 800]): void {
+  const gc = x.client.AllocID();
+  x.client.CreateGC(gc, window.id, { foreground: colour });
+  x.client.PolyFillRectangle(window.id, gc, [left, top, width, height]);
+  x.client.FreeGC(gc);
+}
+
+async function shot(by = agent, args = {}): Promise<{ png: Buffer; frame: string }> {
+  const result = await by.call("computer_screenshot", args);
+  return { png: imageBytes(result), frame: String(result.structuredContent?.frame_id) };
+}
+
+async function colourAt(png: Buffer, left: number, top: number): Promise<number> {
+  const { data } = await sharp(png)
+    .extract({ left, top, width: 1, height: 1 })
+    .removeAlpha()
+    .raw()
+    .toBuffer({ resolveWithObject: true });
+  return ((data[0] ?? 0) << 16) | ((data[1] ?? 0) << 8) | (data[2] ?? 0);
+}
+
+describe("a capture", () => {
+  it("has the screen's colours, pixel by pixel", async () => {
+    paint(0x102030);
+    paint(0xff0000, [10, 10, 1, 1]);
+    paint(0x00ff00, [11, 10, 1, 1]);
+    paint(0x0000ff, [1279, 799, 1, 1]);
+    await x.sync();
+    const { png } = await shot();
+    expect(await colourAt(png, 9, 10)).toBe(0x102030);
+    expect(await colourAt(png, 10, 10)).toBe(0xff0000);
+    expect(await colourAt(png, 11, 10)).toBe(0x00ff00);
+    expect(await colourAt(png, 1279, 799)).toBe(0x0000ff);
+  });
+
+  it("of a screen on which nothing was drawn is the last one again, as a frame of its own", async () => {
+    const capture = () => computer.driver.capture(new AbortController().signal);
+    const first = await capture();
+    expect(await capture()).toBe(first);
+    const [one, two] = [await shot(), await shot()];
+    expect(one.frame).not.toBe(two.frame);
+    // Drawn on, with nothing to be seen of it.
+    paint(0x00ff00, [11, 10, 1, 1]);
+    await x.sync();
+    expect(await capture()).toBe(first);
+    paint(0x00fe00, [11, 10, 1, 1]);
+    await x.sync();
+    expect(await capture()).not.toBe(first);
+  });
+
+  it("never shows a state from before an input that the caller had an answer for, 500 times", async () => {
+    // The application paints itself anew at each click, and the test knows when it has.
+    let painted = 0;
+    x.client.on("event", ({ name }: { name: string }) => {
+      if (name !== "ButtonPress") return;
+      painted += 1;
+      paint(painted, [100, 100, 300, 300]);
+    });
+    await agent.frame();
+    let stop = false;
+    // Others capture all the time, as drivers share captures among those who ask at once; frames are too few for it.
+    const others = [1, 2].map(async () => {
+      while (!stop) await computer.driver.capture(new AbortController().signal);
+    });
+    try {
+      for (let round = 1; round <= 500; round += 1) {
+        await agent.ok("computer_click", { x: 200, y: 200 });
+        await until(
+          () => painted,
+          (count) => count === round,
+          { every: 0, what: `click ${round}` },
+        );
+        await x.sync();
+        const { png } = await shot();
+        expect(await colourAt(png, 200, 200)).toBe(round);
+      }
+    } finally {
+      stop = true;
+      await Promise.all(others);
+    }
+  }, 120_000);
+});
+
+describe("the display", () => {
+  it("is set to each of its modes, and frames from before are stale after", async () => {
+    const modes = computer.driver.displayModes;
+    expect(modes.length).toBeGreaterThan(2);
+    expect(modes[0]).toEqual([1280, 800]);
+    for (const [width, height] of [...modes, [1280, 800]] as const) {
+      const before = await shot();
+      const { width: old } = await computer.driver.display(new AbortController().signal);
+      await computer.set("computer-display", { width, height });
+      const result = await agent.call("computer_screenshot", {});
+      expect(result.structuredContent).toMatchObject({ width, height, display: { width, height, scale: 1 } });
+      if (old === width) continue;
+      expect(await agent.refusal("computer_click", { x: 1, y: 1, frame_id: before.frame })).toEqual([
+        "stale_frame",
+        "no",
+      ]);
+      await agent.ok("computer_click", { x: width - 1, y: height - 1 });
+      expect(await agent.ok("computer_pointer_position", {})).toMatchObject({
+        screen: { x: width - 1, y: height - 1 },
+      });
+    }
+    await expect(computer.set("computer-display", { width: 1280, height: 800, scale: 2 })).rejects.toMatchObject({
+      code: "unsupported",
+    });
+  });
+});
