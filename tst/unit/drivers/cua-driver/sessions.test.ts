@@ -9,9 +9,10 @@ const log = pino({ level: "silent" });
 const READ = { reads: true };
 const INPUT = { reads: false };
 
-async function start(settleMs?: number) {
+/** `controlMs` is for a daemon that is to be found silent; the others have the time that a busy machine takes. */
+async function start({ settleMs, controlMs = 4_000 }: { settleMs?: number; controlMs?: number } = {}) {
   const daemon = await FakeCuaDaemon.start();
-  const client = new DaemonClient({ socketPath: daemon.socketPath, log, deadlines: { control: 200 } });
+  const client = new DaemonClient({ socketPath: daemon.socketPath, log, deadlines: { control: controlMs } });
   onTestFinished(async () => {
     client.close();
     await daemon[Symbol.asyncDispose]();
@@ -108,7 +109,7 @@ test("the control connection is closed only after the calls in flight have settl
 });
 
 test("a call that doesn't settle in time doesn't hold the end, and what it began is ended once it does", async () => {
-  const { daemon, session } = await start(30);
+  const { daemon, session } = await start({ settleMs: 30 });
   const release = hold(daemon, "start_session");
   const call = session.call("start_session", { session: "x" }, INPUT);
   await vi.waitFor(() => expect(daemon.calls).toHaveLength(1));
@@ -147,7 +148,7 @@ test.each([
   ["answers with garbage", { raw: "garbage\n" }],
   ["answers without end", { raw: "x".repeat(10_000) }],
 ] as const)("a daemon that %s when a session begins gets no call", async (_, answer) => {
-  const { daemon, session } = await start();
+  const { daemon, session } = await start({ controlMs: 200 });
   daemon.begin = answer;
   await expect(session.call("click", {}, INPUT).reply).rejects.toMatchObject({
     code: "device_unavailable",
