@@ -1,26 +1,30 @@
+import { closest } from "../../src/closest.js";
 import type { DriverComparison } from "../../src/computer/comparison.js";
 import { ComputerDriver, type DriverOptions } from "../../src/computer/driver.js";
 import type { DriverInstaller } from "../../src/computer/installer.js";
 import type { Capture, Delivery, PlannedInput } from "../../src/computer/operations.js";
 import type { SupportedPlatform } from "../../src/computer/platform.js";
-import type { ServiceSpec } from "../../src/computer/session.js";
+import type { RunningService, ServiceSpec } from "../../src/computer/session.js";
 import type { ToolContext } from "../../src/environment/context.js";
 import type { ForwardedServer } from "../../src/environment/forwarded-server.js";
-import { AgentEnvError } from "../../src/errors.js";
+import { AgentEnvError, SetupError } from "../../src/errors.js";
 import type { Button, Display, ReadyCheck, ScreenPoint, ScrollDirection } from "../../src/protocol/computer.js";
 import type { ImageContent, JsonObject, ToolResult } from "../../src/protocol/tool.js";
 import { CUA_KEYS, heldModifiers, keyPress } from "./chord.js";
 import { CuaServer } from "./cua-server.js";
 import { DaemonClient } from "./daemon-client.js";
+import { DaemonWatch } from "./daemon-watch.js";
 import { DesktopCalls } from "./desktop-calls.js";
 import { ToolForwarding } from "./forwarding.js";
 import { installCuaDriver, installedDriver, readServed, verifyExecutable, verifyInstalled } from "./install.js";
 import { changePin } from "./make-pin.js";
 import { pinFile, pinned } from "./pin.js";
 import type { Pin } from "./pin-schema.js";
+import { daemonCheck, type ReadyContext, startChecks } from "./ready-checks.js";
 import type { Served } from "./served.js";
-import { daemonService, socketPath } from "./service.js";
+import { DAEMON, daemonService, socketPath } from "./service.js";
 import { CallerSessions } from "./sessions.js";
+import { type CuaSettings, deadlinesOf, readSettings } from "./settings.js";
 import { CHARACTER_MS } from "./tool-kinds.js";
 
 /** Characters that are sent as one `type_text`: what a cancelled call may still type. */
@@ -43,12 +47,21 @@ export class CuaDriver extends ComputerDriver {
   readonly #client: DaemonClient;
   readonly #calls: DesktopCalls;
   readonly #sessions: CallerSessions;
+  readonly #watch: DaemonWatch;
+  readonly #settings: CuaSettings;
   #prepared: { readonly served: Served; readonly tools: ToolForwarding } | undefined;
 
   constructor(options: DriverOptions) {
     super(options);
     const { runtimeDir } = this.session;
-    this.#client = new DaemonClient({ socketPath: socketPath(runtimeDir), log: this.log });
+    this.#settings = readSettings(options.settings.driver);
+    this.#client = new DaemonClient({
+      socketPath: socketPath(runtimeDir),
+      log: this.log,
+      deadlines: deadlinesOf(this.#settings),
+      onDeadline: (what) => void this.#watch.missed(what),
+    });
+    this.#watch = new DaemonWatch(this.#client, this.log);
     this.#calls = new DesktopCalls(this.#client);
     this.#sessions = new CallerSessions(this.#client, this.log);
   }
@@ -68,6 +81,7 @@ export class CuaDriver extends ComputerDriver {
           return await reply;
         }),
       inputDelivered: ({ caller }) => this.inputDelivered(caller),
+      deadlines: this.#toolDeadlines(served),
     });
     this.#prepared = { served, tools };
   }
@@ -110,16 +124,26 @@ export class CuaDriver extends ComputerDriver {
     return input.kind === "type" ? input.characters * CHARACTER_MS : super.estimateMs(input);
   }
 
+  override started(service: (name: string) => RunningService): void {
+    this.#watch.watch(service(DAEMON));
+  }
+
   override async readyChecks(signal: AbortSignal): Promise<ReadyCheck[]> {
-    const { driver_version, pid } = await this.#client.metadata({ signal });
-    const ok = driver_version === this.#pin.driver.version;
-    return [
-      {
-        name: "daemon",
-        ok,
-        detail: `cua-driver ${driver_version}, pid ${pid}${ok ? "" : `; pinned is ${this.#pin.driver.version}`}`,
-      },
-    ];
+    return [await daemonCheck(this.#ready, signal)];
+  }
+
+  override startChecks(signal: AbortSignal): Promise<ReadyCheck[]> {
+    return startChecks(this.#ready, signal);
+  }
+
+  get #ready(): ReadyContext {
+    return {
+      pin: this.#pin,
+      client: this.#client,
+      session: this.session,
+      service: () => this.#watch.service,
+      needsAccessibility: this.#settings.needs_accessibility,
+    };
   }
 
   /** Its own MCP server, all of it. */
@@ -207,6 +231,20 @@ export class CuaDriver extends ComputerDriver {
   override async close(): Promise<void> {
     await super.close();
     this.#client.close();
+  }
+
+  /** By tool, in milliseconds. A tool that there isn't is refused with the closest one. */
+  #toolDeadlines({ tools }: Served): ReadonlyMap<string, number> {
+    const names = tools.map(({ name }) => name);
+    const given = Object.entries(this.#settings.tool_deadlines_s);
+    for (const [name] of given) {
+      if (names.includes(name)) continue;
+      const near = closest(name, names);
+      throw new SetupError(`[settings.driver]: tool_deadlines_s: cua-driver has no tool "${name}"`, {
+        ...(near === undefined ? {} : { hint: `did you mean "${near}"?` }),
+      });
+    }
+    return new Map(given.map(([name, seconds]) => [name, seconds * 1000]));
   }
 
   get #known(): { readonly served: Served; readonly tools: ToolForwarding } {

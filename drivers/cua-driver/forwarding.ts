@@ -18,6 +18,8 @@ export interface ForwardingOptions {
   readonly turn?: (call: ForwardedCall, send: () => SentCall) => Promise<DaemonReply>;
   /** Called after each call that may have changed something: of a tool that isn't read-only, and not known to be refused. */
   readonly inputDelivered?: (call: ForwardedCall) => void;
+  /** By tool, how long its calls may take in milliseconds; default: what is known of it. */
+  readonly deadlines?: ReadonlyMap<string, number>;
 }
 
 /** A call whose arguments alone need longer than this is refused before anything is sent. */
@@ -39,13 +41,17 @@ export class ToolForwarding {
    * those that it was built with is the daemon's to refuse.
    */
   async call(name: string, argumentsText: string, call: ForwardedCall): Promise<RawJson> {
-    const { client, sessions, turn, inputDelivered } = this.options;
+    const { client, sessions, turn, inputDelivered, deadlines } = this.options;
     const tool = this.#tools.get(name) ?? { name, inputSchema: {} };
     const args = JSON.parse(argumentsText) as JsonObject;
     const shared = usesSharedInput(tool, args);
     if (shared) checkDuration(name, args);
     const reads = isRead(tool);
-    const options = { reads, deadlineMs: deadlineOf(name, args, client.deadlines), signal: call.signal };
+    const options = {
+      reads,
+      deadlineMs: deadlines?.get(name) ?? deadlineOf(name, args, client.deadlines),
+      signal: call.signal,
+    };
     const send = () => sessions.of(call.caller).call(name, new RawJson(argumentsText), options);
     let delivered = !reads;
     try {

@@ -8,6 +8,9 @@ import type { Pin } from "./pin-schema.js";
 
 const POLL_MS = 10;
 
+/** The daemon's name among the computer's services. */
+export const DAEMON = "cua-driver";
+
 /** The daemon's socket in the computer's runtime folder. */
 export function socketPath(runtimeDir: string): string {
   return join(runtimeDir, "cua-driver.sock");
@@ -30,7 +33,7 @@ export function daemonService(options: DaemonServiceOptions): ServiceSpec {
   const socket = socketPath(runtimeDir);
   const pidFile = join(runtimeDir, "cua-driver.pid");
   return {
-    name: "cua-driver",
+    name: DAEMON,
     command: [
       executable,
       ...["serve", "--socket", socket, "--pid-file", pidFile, "--dangerously-bypass-approvals", "--no-overlay"],

@@ -71,9 +71,11 @@ async function start(side: ServerSide, plan: StartPlan, log: Logger): Promise<vo
 
   const data = readDataFiles(plan.folder, plan.file.data?.files ?? {});
   if (data.length > 0) await application.data["data/add"]?.(data);
-  if (environment instanceof ComputerDriver) {
-    await desktop?.addServices(environment.services());
-    desktop?.startApps(plan.file.apps?.start ?? []);
+  if (environment instanceof ComputerDriver && desktop !== undefined) {
+    const starting = desktop.addServices(environment.services());
+    environment.started((name) => desktop.service(name));
+    await starting;
+    desktop.startApps(plan.file.apps?.start ?? []);
   }
   await untilReady(environment, side.stopping, log);
   if (side.stopping.aborted) return;

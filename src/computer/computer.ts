@@ -60,9 +60,10 @@ export class Computer {
       undefined,
     );
     this.ready = new Ready([
-      { name: "display", run: async (signal) => [await this.#displayCheck(signal)] },
-      { name: "capture", run: async (signal) => [await this.#captureCheck(signal)] },
-      { name: "driver", run: (signal) => driver.readyChecks(signal) },
+      { name: "display", again: true, run: async (signal) => [await this.#displayCheck(signal)] },
+      { name: "capture", again: false, run: async (signal) => [await this.#captureCheck(signal)] },
+      { name: "driver", again: true, run: (signal) => driver.readyChecks(signal) },
+      { name: "driver", again: false, run: (signal) => driver.startChecks(signal) },
     ]);
   }
 

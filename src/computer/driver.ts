@@ -4,7 +4,6 @@ import { addData, getData } from "../environment/decorators.js";
 import { Environment, type Readiness } from "../environment/environment.js";
 import type { ServedExtension } from "../environment/extension.js";
 import type { ServedTool } from "../environment/served-tool.js";
-import { messageOf } from "../errors.js";
 import type { Button, Display, ReadyCheck, ScreenPoint, ScrollDirection } from "../protocol/computer.js";
 import type { GetDataParams, Part } from "../protocol/data-plane.js";
 import { Computer } from "./computer.js";
@@ -18,7 +17,7 @@ import type { SupportedKeys } from "./keys.js";
 import type { ComputerLog } from "./log.js";
 import { type Capture, type Delivered, type Delivery, type Groups, groupsOf, type PlannedInput } from "./operations.js";
 import type { SupportedPlatform } from "./platform.js";
-import type { ComputerSession, ServiceSpec } from "./session.js";
+import type { ComputerSession, RunningService, ServiceSpec } from "./session.js";
 import type { ComputerSettings } from "./settings.js";
 import { computerTools } from "./tools/list.js";
 
@@ -190,8 +189,16 @@ export abstract class ComputerDriver extends Environment {
     return [];
   }
 
-  /** Checks of the driver's own, run with those of the display and the capture; they send no input. */
+  /** Called once the desktop starts the driver's services: how each is, and how to restart it. */
+  started(_service: (name: string) => RunningService): void {}
+
+  /** Checks of what can go away while the computer runs: cheap ones, run whenever somebody asks. They send no input. */
   async readyChecks(_signal: AbortSignal): Promise<ReadyCheck[]> {
+    return [];
+  }
+
+  /** The driver's other checks, run with that of the capture until all have passed once. They send no input. */
+  async startChecks(_signal: AbortSignal): Promise<ReadyCheck[]> {
     return [];
   }
 
@@ -247,19 +254,15 @@ export abstract class ComputerDriver extends Environment {
     return await this.#data.get(params);
   }
 
-  /** Ready once every check has passed; from then on, while the display answers. */
+  /** Ready while every check passes: all of them until they have passed once, then those of what can go away. */
   override async readiness(): Promise<Readiness> {
-    const { ready } = this.#computer;
-    if (ready.passed) {
-      try {
-        await this.#computer.display(new AbortController().signal);
-        return { ready: true, reasons: [] };
-      } catch (thrown) {
-        return { ready: false, reasons: [`display: ${messageOf(thrown)}`] };
-      }
-    }
-    const failed = (await ready.together()).filter((check) => !check.ok);
+    const failed = (await this.#computer.ready.together()).filter((check) => !check.ok);
     return { ready: failed.length === 0, reasons: failed.map((check) => `${check.name}: ${check.detail}`) };
+  }
+
+  /** Started once every check has passed. */
+  override async startup(): Promise<Readiness> {
+    return this.#computer.ready.passed ? { ready: true, reasons: [] } : this.readiness();
   }
 
   /** Kills the commands that run, releases what is held down. Idempotent. A driver's own `close` calls it first. */

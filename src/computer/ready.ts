@@ -8,15 +8,18 @@ const CHECK_MS = 15_000;
 /** One step of the checks. What it throws is a check that failed, under its name. */
 export interface CheckStep {
   readonly name: string;
+  /** Whether it is run again once all have passed, for what can go away. Else its first answers stand. */
+  readonly again: boolean;
   run(signal: AbortSignal): Promise<ReadyCheck[]>;
 }
 
 /**
  * Whether the computer can be used. Once all checks have passed it counts as usable; until then each call runs them itself,
- * together with the calls that run them already.
+ * together with the calls that run them already. From then on only those are run that look at what can go away.
  */
 export class Ready {
   #passed = false;
+  readonly #stand = new Map<CheckStep, ReadyCheck[]>();
   #running: Promise<ReadyCheck[]> | undefined;
 
   constructor(
@@ -50,19 +53,24 @@ export class Ready {
     return this.#running;
   }
 
-  /** Runs every check, one after the other; never throws. A check that fails keeps none of the others. */
+  /** Runs the checks, side by side; never throws. A check that fails keeps none of the others. */
   async run(): Promise<ReadyCheck[]> {
-    const checks: ReadyCheck[] = [];
-    for (const step of this.steps) {
-      using deadline = new Deadline(NEVER, this.checkMs);
-      try {
-        checks.push(...(await deadline.bound(step.run(deadline.signal))));
-      } catch (thrown) {
-        checks.push({ name: step.name, ok: false, detail: messageOf(thrown) });
-      }
-    }
+    const checks = (await Promise.all(this.steps.map((step) => this.#check(step)))).flat();
     if (checks.every((check) => check.ok)) this.#passed = true;
     return checks;
+  }
+
+  async #check(step: CheckStep): Promise<ReadyCheck[]> {
+    const standing = this.#passed && !step.again ? this.#stand.get(step) : undefined;
+    if (standing !== undefined) return standing;
+    using deadline = new Deadline(NEVER, this.checkMs);
+    try {
+      const checks = await deadline.bound(step.run(deadline.signal));
+      if (!step.again) this.#stand.set(step, checks);
+      return checks;
+    } catch (thrown) {
+      return [{ name: step.name, ok: false, detail: messageOf(thrown) }];
+    }
   }
 }
 

@@ -51,11 +51,14 @@ export const ComputerSettings = z.strictObject({
   ),
   /** How long a command may run that names no time. */
   exec_timeout_s: seconds(MAX_EXEC_TIMEOUT_S).default(60),
+  /** Settings of the driver's own, which it checks itself. */
+  driver: z.record(z.string(), z.unknown(), { error: "an object of the driver's own settings" }).default({}),
 });
 export type ComputerSettings = z.infer<typeof ComputerSettings>;
 
 /**
- * The settings that AGENTENV_COMPUTER_SETTINGS and env.toml's [settings] give, the variable's over the file's, key by key.
+ * The settings that AGENTENV_COMPUTER_SETTINGS and env.toml's [settings] give, the variable's over the file's, key by key;
+ * those of [settings.driver] too.
  * Throws a SetupError that says where the key is that is wrong, and what it may be.
  */
 export function loadSettings(
@@ -63,10 +66,10 @@ export function loadSettings(
   fromToml: Readonly<Record<string, unknown>> = {},
 ): ComputerSettings {
   // Each source is checked by itself, so that a message names the place where the mistake is.
-  check(fromToml, TOML_TABLE);
+  const { driver: tomlDriver } = check(fromToml, TOML_TABLE);
   const fromVariable = readVariable(environment[SETTINGS_VARIABLE]);
-  check(fromVariable, SETTINGS_VARIABLE);
-  return check({ ...fromToml, ...fromVariable }, SETTINGS_VARIABLE);
+  const { driver: variableDriver } = check(fromVariable, SETTINGS_VARIABLE);
+  return check({ ...fromToml, ...fromVariable, driver: { ...tomlDriver, ...variableDriver } }, SETTINGS_VARIABLE);
 }
 
 function readVariable(text: string | undefined): Record<string, unknown> {

@@ -1,12 +1,13 @@
 import type { ChildProcess } from "node:child_process";
 import type { Readable } from "node:stream";
+import { stripVTControlCharacters } from "node:util";
 
 const KEPT_LINES = 50;
 const MAX_LINE = 2000;
 /** What a dead program wrote last is read within this time; who else still holds its output is not listened to. */
 const DRAIN_MS = 100;
 
-/** The last 50 lines that a program wrote, over all its lives; a line is cut at 2,000 characters. */
+/** The last 50 lines that a program wrote, over all its lives, without colours; a line is cut at 2,000 characters. */
 export class LastLines {
   readonly #lines: string[] = [];
 
@@ -36,7 +37,7 @@ export class LastLines {
     stream.on("data", (chunk: string) => {
       const lines = (rest + chunk).split(/[\r\n]+/);
       rest = lines.pop() ?? "";
-      for (const line of lines) add(line.slice(0, MAX_LINE));
+      for (const line of lines) add(stripVTControlCharacters(line.slice(0, MAX_LINE)));
       while (rest.length > MAX_LINE) {
         add(rest.slice(0, MAX_LINE));
         rest = rest.slice(MAX_LINE);

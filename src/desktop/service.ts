@@ -12,7 +12,15 @@ const READY_MS = 10_000;
 const FAILED_AFTER = 5;
 const FIRST_DELAY_MS = 100;
 const MAX_DELAY_MS = 5000;
-/** A service that had answered restarts at once, but not in a circle: after so many deaths within the time it waits. */
+/** What it has not answered by then is said, long before it counts as failed. */
+const SLOW_MS = 4_000;
+/** How many of its last lines are said when it dies. */
+const SAID_LINES = 5;
+/**
+ * A service that had answered restarts at once, but not in a circle: one that lives for less than this, so many times
+ * within the time below, waits.
+ */
+const BRIEF_MS = 100;
 const AT_ONCE_DEATHS = 5;
 const AT_ONCE_WITHIN_MS = 10_000;
 
@@ -114,8 +122,10 @@ export class Service implements RunningService {
       try {
         await Promise.all((this.#options.needs ?? []).map((need) => need.#whenUp(signal)));
         signal.throwIfAborted();
+        const started = performance.now();
         const answered = await this.#liveOnce();
-        if (!signal.aborted) await sleep(this.#delayAfter(answered), undefined, { signal });
+        const delay = this.#delayAfter(answered, performance.now() - started);
+        if (!signal.aborted) await sleep(delay, undefined, { signal });
       } catch (thrown) {
         if (!signal.aborted) throw thrown;
       }
@@ -153,7 +163,7 @@ export class Service implements RunningService {
     this.#child = undefined;
     this.#removePaths();
     if (!this.#ending.signal.aborted) {
-      this.#log.warn({ how, answered }, "died");
+      this.#log.warn({ how, answered, lines: this.#lastSaid }, "died");
       if (this.#state !== "failed") this.#become("away");
       this.#options.onAway?.();
       for (const dependent of this.#dependents) dependent.restart(`${this.name} went away`);
@@ -169,6 +179,7 @@ export class Service implements RunningService {
     }
     const over = new AbortController();
     const readyMs = this.#spec.readyMs ?? READY_MS;
+    const slow = setTimeout(() => this.#log.warn({ lines: this.#lastSaid }, "does not answer yet"), SLOW_MS);
     const late = setTimeout(() => {
       this.#unanswered = FAILED_AFTER;
       over.abort(new Error(`it did not answer within ${readyMs} ms`));
@@ -188,6 +199,7 @@ export class Service implements RunningService {
       this.#failed(messageOf(thrown));
       return false;
     } finally {
+      clearTimeout(slow);
       clearTimeout(late);
       over.abort();
     }
@@ -196,15 +208,20 @@ export class Service implements RunningService {
   #failed(why: string): void {
     this.#unanswered += this.#restarting ? 0 : 1;
     if (this.#unanswered < FAILED_AFTER) return;
+    if (this.#state !== "failed") this.#log.error({ why, lines: this.#lastSaid }, "does not start");
     this.#become("failed");
-    const lines = this.#lines.all.slice(-5).join("\n");
+    const lines = this.#lastSaid.join("\n");
     this.#waiting.failed.reject(
       new SetupError(`${this.name} does not start: ${why}`, lines === "" ? {} : { hint: `its last lines:\n${lines}` }),
     );
   }
 
-  #delayAfter(answered: boolean): number {
-    if (this.#restarting) return 0;
+  get #lastSaid(): readonly string[] {
+    return this.#lines.all.slice(-SAID_LINES);
+  }
+
+  #delayAfter(answered: boolean, livedMs: number): number {
+    if (this.#restarting || (answered && livedMs >= BRIEF_MS)) return 0;
     if (!answered) return Math.min(FIRST_DELAY_MS * 2 ** Math.max(this.#unanswered - 1, 0), MAX_DELAY_MS);
     const now = Date.now();
     this.#deaths = [...this.#deaths.filter((at) => now - at < AT_ONCE_WITHIN_MS), now];

@@ -25,7 +25,7 @@ export function sessionBus(runtimeDir: string, user: SessionUser): ServiceSpec {
     ],
     removes: [join(runtimeDir, "bus"), join(runtimeDir, "at-spi")],
     async ready(signal) {
-      while (!(await answers(user, signal))) {
+      while (!(await accessibilityAnswers(user, signal))) {
         signal.throwIfAborted();
         await new Promise((resolve) => setTimeout(resolve, 10));
       }
@@ -47,7 +47,8 @@ function offerAccessibility(runtimeDir: string): void {
   );
 }
 
-async function answers(user: SessionUser, signal: AbortSignal): Promise<boolean> {
+/** Whether the session bus answers, and with it who starts the accessibility bus. Rejects when it was given up. */
+export async function accessibilityAnswers(user: SessionUser, signal: AbortSignal): Promise<boolean> {
   const call = ["--dest=org.a11y.Bus", "/org/a11y/bus", "org.a11y.Bus.GetAddress"];
   const child = user.spawn("dbus-send", ["--session", "--print-reply", "--reply-timeout=5000", ...call], {
     stdio: "ignore",

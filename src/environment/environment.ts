@@ -130,6 +130,11 @@ export abstract class Environment {
     return undefined;
   }
 
+  /** What `/startupz` answers: whether it has come up, however it is now. */
+  async startup(): Promise<Readiness> {
+    return this.readiness();
+  }
+
   /** What `/readyz` answers. */
   async readiness(): Promise<Readiness> {
     return { ready: true, reasons: [] };

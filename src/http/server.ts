@@ -7,6 +7,7 @@ import fastify, {
 } from "fastify";
 import { type Application, endpointOf } from "../environment/application.js";
 import { claimOf } from "../environment/caller.js";
+import type { Readiness } from "../environment/environment.js";
 import type { ExtensionMethod } from "../environment/extension.js";
 import { AgentEnvError } from "../errors.js";
 import type { McpEndpoint } from "../mcp/endpoint.js";
@@ -60,10 +61,13 @@ export function buildHttp(application: Application, mcp: McpEndpoint, options: H
 
   app.get(CARD_PATH, (_request, reply) => reply.type("application/json").send(application.cardJson()));
   app.get("/healthz", (_request, reply) => reply.send({ ok: true }));
-  app.get("/readyz", async (_request, reply) => {
-    const readiness = await application.environment.readiness();
-    return reply.code(readiness.ready ? 200 : 503).send(readiness);
-  });
+  const health = (path: string, look: () => Promise<Readiness>) =>
+    app.get(path, async (_request, reply) => {
+      const readiness = await look();
+      return reply.code(readiness.ready ? 200 : 503).send(readiness);
+    });
+  health("/readyz", () => application.environment.readiness());
+  health("/startupz", () => application.environment.startup());
   app.post(DATA_PLANE_PATH, { bodyLimit: DATA_BODY_BYTES }, async (request, reply) => {
     const body = request.body as Buffer | undefined;
     const answer = await callDataPlane(application.data, body, (thrown) => {

@@ -49,6 +49,10 @@ export class FakeCuaDaemon {
   };
   /** What `session_begin` is answered with; default: taken. */
   begin: FakeAnswer = { result: { session_begin: true } };
+  /** Reads what is asked and answers nothing at all, as a stopped process does. */
+  hangs = false;
+  /** What `list` is answered with. */
+  list: unknown = { tools: [] };
   /** Closes each connection when it is made, before anything is read. */
   dropsConnections = false;
   readonly requests: FakeRequest[] = [];
@@ -147,9 +151,12 @@ export class FakeCuaDaemon {
   }
 
   async #answer(request: FakeRequest): Promise<FakeAnswer> {
+    if (this.hangs) return "hang";
     switch (request.method) {
       case "call":
         return this.behaviour(request);
+      case "list":
+        return { result: this.list };
       case "metadata":
         return { result: this.metadata };
       case "session_begin":

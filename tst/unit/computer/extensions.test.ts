@@ -111,21 +111,36 @@ describe("the card", () => {
 });
 
 describe("computer-ready", () => {
-  it("runs the checks of the display, the capture and the driver at every call, and sends no input", async () => {
+  it("runs every check until all have passed once, then those of what can go away, and sends no input", async () => {
     await using computer = await TestComputer.start(PaintDriver);
     let ok = true;
+    let looked = 0;
+    let tools = 3;
     computer.driver.readyChecks = async () => [{ name: "daemon", ok, detail: "it answers" }];
-    expect(await computer.extension(READY_URN, "status")).toEqual({
+    computer.driver.startChecks = async () => {
+      looked += 1;
+      return [{ name: "tools", ok: tools === 4, detail: `${tools} tools` }];
+    };
+    expect(await computer.extension(READY_URN, "status")).toMatchObject({ ready: false });
+    tools = 4;
+    const passed = {
       ready: true,
       checks: [
         { name: "display", ok: true, detail: "64x48" },
         { name: "capture", ok: true, detail: "64x48 pixels" },
         { name: "daemon", ok: true, detail: "it answers" },
+        { name: "tools", ok: true, detail: "4 tools" },
       ],
-    });
+    };
+    expect(await computer.extension(READY_URN, "status")).toEqual(passed);
+    tools = 3;
+    expect(await computer.extension(READY_URN, "status")).toEqual(passed);
     ok = false;
-    expect(await computer.extension(READY_URN, "status")).toMatchObject({ ready: false });
-    expect([computer.driver.captures, computer.driver.inputs]).toEqual([2, []]);
+    expect(await computer.extension(READY_URN, "status")).toEqual({
+      ready: false,
+      checks: passed.checks.map((check) => (check.name === "daemon" ? { ...check, ok: false } : check)),
+    });
+    expect([looked, computer.driver.captures, computer.driver.inputs]).toEqual([2, 2, []]);
   });
 
   it("says of each check by itself what fails", async () => {

@@ -26,6 +26,7 @@ describe("a computer's settings", () => {
       drag_duration_ms: 500,
       exec_output_bytes: 1_048_576,
       exec_timeout_s: 60,
+      driver: {},
     });
   });
 
@@ -36,6 +37,8 @@ describe("a computer's settings", () => {
     );
     expect(settings).toMatchObject({ queue_wait_s: 5, default_space: "norm", tap_hold_ms: 0, data_paths: ["out"] });
     expect(loadSettings({ [SETTINGS_VARIABLE]: " " }, { tap_hold_ms: 1 }).tap_hold_ms).toBe(1);
+    const driver = loadSettings({ [SETTINGS_VARIABLE]: '{"driver": {"b": 3}}' }, { driver: { a: 1, b: 2 } }).driver;
+    expect(driver).toEqual({ a: 1, b: 3 });
   });
 
   it.each([

@@ -10,6 +10,7 @@ import type { Pin } from "../../../../drivers/cua-driver/pin-schema.js";
 import { killGroup } from "../../../../drivers/cua-driver/program.js";
 import type { Served } from "../../../../drivers/cua-driver/served.js";
 import { daemonService } from "../../../../drivers/cua-driver/service.js";
+import type { ComputerSession } from "../../../../src/computer/session.js";
 
 /** A folder that is removed with the disposable. */
 export async function temporaryFolder(name: string) {
@@ -28,7 +29,8 @@ export class RealDaemon {
     readonly served: Served,
     readonly runtimeDir: string,
     readonly home: string,
-    private readonly display: string,
+    readonly dataDir: string,
+    readonly display: string,
     private readonly x: ChildProcess,
     private readonly release: () => Promise<void>,
   ) {
@@ -44,7 +46,7 @@ export class RealDaemon {
     const home = await mkdtemp(join(folder.path, "home-"));
     const x = group("Xvfb", ["-displayfd", "1", "-screen", "0", "1280x800x24", "-nolisten", "tcp"]);
     const display = `:${(await firstOutput(x)).trim()}`;
-    const daemon = new RealDaemon(pin, installed, served, runtimeDir, home, display, x, () =>
+    const daemon = new RealDaemon(pin, installed, served, runtimeDir, home, folder.path, display, x, () =>
       folder[Symbol.asyncDispose](),
     );
     await daemon.run();
@@ -69,6 +71,38 @@ export class RealDaemon {
     const bus = ["--", command, ...args];
     this.#daemon = group("dbus-run-session", bus, { ...environment, ...spec.environment }, this.home);
     await spec.ready?.(AbortSignal.timeout(15_000));
+  }
+
+  /** The session that a computer on this daemon has; by default without a bus. */
+  session(bus = "unix:path=/nonexistent/bus"): ComputerSession {
+    const environment = () => ({
+      HOME: this.home,
+      PATH: "/usr/bin:/bin",
+      LANG: "C.UTF-8",
+      DISPLAY: this.display,
+      DBUS_SESSION_BUS_ADDRESS: bus,
+    });
+    return {
+      display: this.display,
+      runtimeDir: this.runtimeDir,
+      dataDir: this.dataDir,
+      user: {
+        name: "someone",
+        uid: 12_345,
+        gid: 12_345,
+        home: this.home,
+        environment,
+        spawn: (file, args, options = {}) =>
+          spawn(file, [...args], { cwd: this.home, ...options, env: { ...environment(), ...options.env } }),
+      },
+    };
+  }
+
+  /** Kills the X server, as a crash would, and removes what it leaves behind. */
+  async killDisplay(): Promise<void> {
+    await end(this.x, "SIGKILL");
+    const number = this.display.slice(1);
+    await Promise.all([`/tmp/.X11-unix/X${number}`, `/tmp/.X${number}-lock`].map((path) => rm(path, { force: true })));
   }
 
   /** Kills the daemon alone, as a crash would. */

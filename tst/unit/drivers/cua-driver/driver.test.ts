@@ -47,6 +47,7 @@ beforeEach(async () => {
       super({ ...options, session: { ...options.session, runtimeDir } });
     }
     override readyChecks = async () => [];
+    override startChecks = async () => [];
     override forwardedServers = () => [];
     override onUnknownTool = async () => undefined;
   }
