@@ -152,11 +152,13 @@ export class CuaDriver extends ComputerDriver {
     return [new CuaServer(served, tools)];
   }
 
-  /** A tool of cua-driver that isn't served is answered as one that there isn't. */
-  override async onUnknownTool({ tool, caller, signal }: ToolContext): Promise<ToolResult | undefined> {
-    const { served, tools } = this.#known;
-    const isHidden = served.tools.some(({ name }) => name === tool);
-    return isHidden ? tools.unknown(tool, { caller, signal }) : undefined;
+  /** A tool that isn't served, whosever it is, is answered as cua-driver answers one that there isn't. */
+  override async onUnknownTool(context: ToolContext): Promise<ToolResult | undefined> {
+    const { tool, caller, signal } = context;
+    const given: unknown = context.arguments;
+    // Arguments that are none are refused before it is looked whether there is such a tool.
+    if (typeof given !== "object" || given === null || Array.isArray(given)) return undefined;
+    return this.#known.tools.unknown(tool, { caller, signal });
   }
 
   override async display(signal: AbortSignal): Promise<Display> {

@@ -3,12 +3,8 @@ import { join } from "node:path";
 import { parse, TomlError } from "smol-toml";
 import { z } from "zod";
 import { closest } from "../closest.js";
+import { ToolNarrowing } from "../environment/tool-narrowing.js";
 import { SetupError } from "../errors.js";
-
-const ToolFilter = z.strictObject({
-  only: z.array(z.string().min(1)).optional(),
-  hide: z.array(z.string().min(1)).optional(),
-});
 
 const side = z.int().min(320).max(8192);
 
@@ -35,7 +31,7 @@ export const EnvFile = z
         packages: z.array(z.string().regex(/^[a-z0-9][a-z0-9.+-]*$/, "is a Debian package name")).default([]),
       })
       .optional(),
-    tools: ToolFilter.extend({ roles: z.record(z.string(), ToolFilter).optional() }).optional(),
+    tools: ToolNarrowing.optional(),
     /** Path in the session user's home → file of the env's folder; staged with data/add at the start. */
     data: z.strictObject({ files: z.record(z.string(), z.string()) }).optional(),
     session: z

@@ -54,7 +54,7 @@ async function start(side: ServerSide, plan: StartPlan, log: Logger): Promise<vo
   const environment = await makeEnvironment(await loading, desktop, plan, log);
   open.push(() => environment.close());
 
-  const application = await Application.build(environment, log);
+  const application = await Application.build(environment, log, plan.file.tools);
   const { idle_s, max } = plan.file.session ?? {};
   const mcp = new McpEndpoint(application, {
     ...(idle_s === undefined ? {} : { idleMs: idle_s * 1000 }),

@@ -20,6 +20,7 @@ import type { ServedTool } from "./served-tool.js";
 import { NO_ROLE, ToolAccess } from "./tool-access.js";
 import { toolAccessExtensions } from "./tool-access-extensions.js";
 import { ToolLists } from "./tool-lists.js";
+import { ToolFilter, type ToolNarrowing } from "./tool-narrowing.js";
 
 /** What may have changed for clients: what a list answers, or the content of a resource. */
 export type ApplicationChange =
@@ -52,21 +53,30 @@ export class Application {
     readonly access: ToolAccess,
     readonly extensions: readonly ServedExtension[],
     readonly forwarding: Forwarding,
+    private readonly filter: ToolFilter,
     private readonly log: ApplicationLog,
   ) {
-    for (const tool of collected.tools) this.#tools.set(tool.definition.name, tool);
+    for (const tool of collected.tools) this.#serve(tool);
     this.#behind = new Set(forwarding.entries("tools").map(({ key }) => key));
-    this.#lists = new ToolLists(access, this.#tools, this.#behind, () => this.environment.toolListExtras());
+    this.#lists = new ToolLists(access, this.#tools, this.#behind, () => this.environment.toolListExtras(), filter);
     this.resources = new Resources(collected.resources, collected.templates);
   }
 
-  /** Collects and checks all that `environment` serves. Throws a SetupError for what can't be served. */
-  static async build(environment: Environment, log: ApplicationLog): Promise<Application> {
+  /**
+   * Collects and checks all that `environment` serves, its tools narrowed to those that are wanted. Throws a SetupError for
+   * what can't be served.
+   */
+  static async build(
+    environment: Environment,
+    log: ApplicationLog,
+    narrowing: ToolNarrowing = {},
+  ): Promise<Application> {
+    const filter = new ToolFilter(narrowing);
     let built: Application | undefined;
     const forwarding = await Forwarding.open(environment.forwardedServers(), (server, change) => {
       if (built !== undefined) built.#forwardedChanged(server, change);
     });
-    const collected = await collect(environment, forwarding).catch(async (thrown: unknown) => {
+    const collected = await collectServed(environment, forwarding, filter).catch(async (thrown: unknown) => {
       await forwarding.close();
       throw thrown;
     });
@@ -78,6 +88,7 @@ export class Application {
       access,
       [...collected.extensions, ...toolAccessExtensions(access, () => application.#toolsChanged())],
       forwarding,
+      filter,
       log,
     );
     built = application;
@@ -117,6 +128,11 @@ export class Application {
     return () => this.#listeners.delete(listener);
   }
 
+  #serve(tool: ServedTool): void {
+    const { name } = tool.definition;
+    if (this.filter.servesAll(name)) this.#tools.set(name, tool);
+  }
+
   #toolsChanged(): void {
     this.#lists.changed();
     this.#card = undefined;
@@ -129,7 +145,7 @@ export class Application {
     if (change.kind !== "tools") return;
     const own = new Set(this.tools.filter((tool) => !tool.forwarded).map((tool) => tool.definition.name));
     const listed = change.list.items.filter(({ key }) => !own.has(key)).map((item) => toTool(server, item));
-    for (const tool of this.environment.servedTools(listed)) this.#tools.set(tool.definition.name, tool);
+    for (const tool of this.environment.servedTools(listed)) this.#serve(tool);
     this.#lists.changed();
     this.#card = undefined;
   }
@@ -200,8 +216,9 @@ export class Application {
    * is served.
    */
   async callTool(name: string, args: JsonObject, call: CallContext): Promise<ToolResult | undefined> {
-    const tool = this.#tools.get(name);
     const { caller, role, signal, progress, client } = call;
+    const isServed = this.filter.serves(name, role);
+    const tool = isServed ? this.#tools.get(name) : undefined;
     const context: ToolContext = {
       caller,
       role,
@@ -214,7 +231,7 @@ export class Application {
       ...speaking(call, this.environment.logs),
     };
     try {
-      const behind = this.#behind.has(name) ? undefined : this.forwarding.only;
+      const behind = !isServed || this.#behind.has(name) ? undefined : this.forwarding.only;
       if (tool === undefined) {
         const answer = await this.environment.onUnknownTool(context);
         // A server behind may have tools that it shows to some callers alone, and says itself what it doesn't know.
@@ -247,6 +264,12 @@ export class Application {
       );
     }
   }
+}
+
+async function collectServed(environment: Environment, forwarding: Forwarding, filter: ToolFilter): Promise<Collected> {
+  const collected = await collect(environment, forwarding);
+  filter.check(collected.tools.map((tool) => tool.definition.name));
+  return collected;
 }
 
 /** An error as a tool answers it. */

@@ -2,6 +2,7 @@ import type { JsonObject } from "../protocol/tool.js";
 import type { ForwardedList } from "./forwarded-server.js";
 import type { ServedTool } from "./served-tool.js";
 import { NO_ROLE, type ToolAccess } from "./tool-access.js";
+import type { ToolFilter } from "./tool-narrowing.js";
 
 /** What `tools/list` answers, as JSON text that is made once for all callers who see the same. */
 export class ToolLists {
@@ -18,6 +19,7 @@ export class ToolLists {
     /** The names that servers behind had when the environment was built, whether they are served or not. */
     private readonly behind: ReadonlySet<string>,
     private readonly extras: () => JsonObject,
+    private readonly filter: ToolFilter,
   ) {}
 
   /** Says that tools or their descriptions have changed. */
@@ -28,7 +30,7 @@ export class ToolLists {
 
   /** The list for a role; with the lists of servers behind, as the caller sees them. */
   json(role: string | undefined, behind: readonly ForwardedList[]): string {
-    const rights = this.access.hasRules(role) ? (role ?? NO_ROLE) : "";
+    const rights = this.access.hasRules(role) || this.filter.narrows(role) ? (role ?? NO_ROLE) : "";
     return behind.length === 0 ? this.#ownList(role, rights) : this.#joinedList(role, rights, behind);
   }
 
@@ -61,7 +63,7 @@ export class ToolLists {
       const tool = this.tools.get(name);
       // A description that was changed here is served; else the caller sees what its server wrote for it.
       const served = tool === undefined || tool.definitionText !== undefined ? text : JSON.stringify(tool.definition);
-      const hidden = (tool === undefined && this.behind.has(name)) || this.access.isDisabled(role, name);
+      const hidden = (tool === undefined && this.behind.has(name)) || !this.#shows(name, role);
       asItIs &&= !hidden && served === text;
       if (!hidden) texts.push(served);
     }
@@ -75,8 +77,12 @@ export class ToolLists {
 
   #texts(tools: readonly ServedTool[], role: string | undefined): string[] {
     return tools
-      .filter((tool) => !this.access.isDisabled(role, tool.definition.name))
+      .filter((tool) => this.#shows(tool.definition.name, role))
       .map((tool) => tool.definitionText ?? JSON.stringify(tool.definition));
+  }
+
+  #shows(name: string, role: string | undefined): boolean {
+    return this.filter.serves(name, role) && !this.access.isDisabled(role, name);
   }
 
   #extrasText(): string {

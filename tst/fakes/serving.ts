@@ -3,6 +3,7 @@ import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/
 import { pino } from "pino";
 import { Application } from "../../src/environment/application.js";
 import type { Environment } from "../../src/environment/environment.js";
+import type { ToolNarrowing } from "../../src/environment/tool-narrowing.js";
 import { listen } from "../../src/http/listen.js";
 import { buildHttp, type HttpOptions } from "../../src/http/server.js";
 import { McpEndpoint, type McpOptions } from "../../src/mcp/endpoint.js";
@@ -18,10 +19,10 @@ export interface Serving extends AsyncDisposable {
 /** Serves an environment on a free port, as `agentenv up` does. */
 export async function serve(
   environment: Environment,
-  options: McpOptions & Partial<HttpOptions> = {},
+  options: McpOptions & Partial<HttpOptions> & { tools?: ToolNarrowing } = {},
 ): Promise<Serving> {
   const log = pino({ level: "silent" });
-  const application = await Application.build(environment, log);
+  const application = await Application.build(environment, log, options.tools);
   const mcp = new McpEndpoint(application, options);
   const app = buildHttp(application, mcp, { log, ...options });
   const url = `http://127.0.0.1:${await listen(app, "127.0.0.1", 0)}`;
