@@ -1,5 +1,5 @@
 #!/bin/sh
-# Sets the clone up, then becomes the command: sh scripts/run.sh up|agentenv|compare|test|bench|check|build|format [ARGUMENT...]
+# Sets the clone up, then becomes the command: sh scripts/run.sh up|agentenv|compare|test|bench|check|build|docs|format [ARGUMENT...]
 # Every npm script is one of these. At the end the shell is replaced, so a signal to npm reaches the command itself.
 set -eu
 
@@ -84,12 +84,16 @@ check)
 build)
   bootstrap cli
   ;;
+docs)
+  bootstrap cli
+  exec "$node" scripts/docs/docs.mjs
+  ;;
 format)
   bootstrap tools
   exec "$node" node_modules/@biomejs/biome/bin/biome check --write "$@"
   ;;
 *)
-  echo "run.sh knows up, agentenv, compare, test, bench, check, build and format, not $command." >&2
+  echo "run.sh knows up, agentenv, compare, test, bench, check, build, docs and format, not $command." >&2
   exit 2
   ;;
 esac

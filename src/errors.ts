@@ -32,6 +32,7 @@ export const ERRORS = {
   extension_failed: { status: 500, retryable: false, applied: "unknown" },
 } as const satisfies Record<string, ErrorRow>;
 
+/** A code of the table. */
 export type ErrorCode = keyof typeof ERRORS;
 
 /** What an error looks like on the wire: an extension's `error`, a failed tool's `structuredContent`. */
@@ -43,6 +44,7 @@ export interface ErrorFields {
   hint?: string;
 }
 
+/** What an AgentEnvError says beside its code and message. */
 export interface ErrorOptions {
   /** What the caller can do about it. */
   hint?: string;

@@ -11,7 +11,7 @@ provideServer({ app: buildApp, serve });
 export { EnvironmentClient, type EnvironmentClientOptions, findExtension } from "./client/environment-client.js";
 export type { JsonAnswer, RequestOptions } from "./client/json-request.js";
 export { RemoteError, type RemoteErrorFields } from "./client/remote-error.js";
-export { Application, type ApplicationChange, type ApplicationLog, errorResult } from "./environment/application.js";
+export { errorResult } from "./environment/application.js";
 export { Caller } from "./environment/caller.js";
 export type { ClientPeer, ClientSession, RequestKey, TextAnswer } from "./environment/client-peer.js";
 export { audio, embeddedResource, image, resourceLink, text } from "./environment/content.js";
@@ -19,6 +19,7 @@ export type { CallContext, Elicited, SampleRequest, SampleResult, ToolContext } 
 export {
   addData,
   agentSkill,
+  type DecoratedMethod,
   extension,
   getData,
   prompt,
@@ -30,7 +31,7 @@ export {
   tool,
 } from "./environment/decorators.js";
 export { defineTool, type HandlerResult, type ToolSpec } from "./environment/define-tool.js";
-export { Environment, type Readiness } from "./environment/environment.js";
+export { Environment, type Mounted, type Readiness } from "./environment/environment.js";
 export {
   type ExtensionContext,
   type ExtensionMethod,

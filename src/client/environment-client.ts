@@ -5,6 +5,7 @@ import type { JsonObject } from "../protocol/tool.js";
 import { errorOf, type JsonAnswer, type RequestOptions, requestJson } from "./json-request.js";
 import { RemoteError } from "./remote-error.js";
 
+/** How an EnvironmentClient calls. */
 export interface EnvironmentClientOptions extends RequestOptions {
   /** The bearer token: `agent` reaches MCP alone, `framework` everything. */
   token?: string;

@@ -2,12 +2,14 @@ import { errors, request } from "undici";
 import { messageOf } from "../errors.js";
 import { RemoteError, type RemoteErrorFields } from "./remote-error.js";
 
+/** How long a call may take, and what lets it go. */
 export interface RequestOptions {
   /** After this many milliseconds the call is given up. */
   timeoutMs?: number;
   signal?: AbortSignal;
 }
 
+/** An HTTP answer. */
 export interface JsonAnswer {
   readonly status: number;
   /** The body as JSON, or as text where it is none. */

@@ -11,7 +11,7 @@ import {
 import type { CallToolResult, JsonObject, ToolResult } from "../protocol/tool.js";
 import { type Collected, cardParams, collect } from "./collect.js";
 import { type CallContext, speaking, type ToolContext } from "./context.js";
-import { attach, type Environment } from "./environment.js";
+import { attach, type Environment, type Mounted } from "./environment.js";
 import type { ExtensionMethod, ServedExtension } from "./extension.js";
 import type { ForwardedChange, ForwardedList, ForwardedServer } from "./forwarded-server.js";
 import { callTool, Forwarding, toTool } from "./forwarding.js";
@@ -38,7 +38,7 @@ export interface ApplicationLog {
  * An environment that is built: what it serves is collected and checked, its card made, and its tool calls go through
  * tool access. Serving it over HTTP and MCP is the business of `src/http` and `src/mcp`.
  */
-export class Application {
+export class Application implements Mounted {
   readonly #tools = new Map<string, ServedTool>();
   readonly #listeners = new Set<(change: ApplicationChange) => void>();
   readonly resources: Resources;

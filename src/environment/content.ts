@@ -2,20 +2,18 @@ import type { ContentBlock, ImageContent, TextContent } from "../protocol/tool.j
 
 /** The blocks of which a tool's answer or a prompt's message is made. Source: Model Context Protocol 2025-11-25, `ContentBlock`. */
 
-type Bytes = Uint8Array | string;
-
 /** A block of text. */
 export function text(words: string): TextContent {
   return { type: "text", text: words };
 }
 
 /** A picture, from its bytes or their base64. */
-export function image(bytes: Bytes, mimeType: string): ImageContent {
+export function image(bytes: Uint8Array | string, mimeType: string): ImageContent {
   return { type: "image", data: base64(bytes), mimeType };
 }
 
 /** A sound, from its bytes or their base64. */
-export function audio(bytes: Bytes, mimeType: string): ContentBlock {
+export function audio(bytes: Uint8Array | string, mimeType: string): ContentBlock {
   return { type: "audio", data: base64(bytes), mimeType };
 }
 
@@ -37,7 +35,7 @@ export function resourceLink(
   return { type: "resource_link", uri, name, ...more };
 }
 
-function base64(bytes: Bytes): string {
+function base64(bytes: Uint8Array | string): string {
   return typeof bytes === "string"
     ? bytes
     : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("base64");

@@ -50,6 +50,7 @@ export interface SampleRequest extends JsonObject {
   stopSequences?: string[];
 }
 
+/** What the client's model wrote. */
 export interface SampleResult extends JsonObject {
   role: "user" | "assistant";
   content: ContentBlock | ContentBlock[];
@@ -57,6 +58,7 @@ export interface SampleResult extends JsonObject {
   stopReason?: string;
 }
 
+/** What a person answered, or that none was given. */
 export type Elicited<T> = { action: "accept"; content: T } | { action: "decline" | "cancel" };
 
 /** What a call brings; the application adds the tool's name, a call id and the ways to speak to the client. */

@@ -14,12 +14,13 @@ export type ToolOptions<I extends z.ZodObject, O extends z.ZodType> = Omit<ToolS
 /** What a resource's method may return. */
 export type ResourceAnswer = string | Uint8Array | Partial<ResourceContent> | Partial<ResourceContent>[];
 
-type Method<This, Args extends unknown[], R> = (this: This, ...args: Args) => R;
+/** A method that a decorator takes, by what it is called with and what it answers. */
+export type DecoratedMethod<This, Args extends unknown[], R> = (this: This, ...args: Args) => R;
 
 /** Serves a method as an MCP tool. Its arguments are validated against `input` before it is called. */
 export function tool<I extends z.ZodObject, O extends z.ZodType = z.ZodType>(options: ToolOptions<I, O>) {
   return <This>(
-    _method: Method<This, [args: z.output<I>, context: ToolContext], HandlerResult>,
+    _method: DecoratedMethod<This, [args: z.output<I>, context: ToolContext], HandlerResult>,
     context: ClassMethodDecoratorContext<This>,
   ): void => {
     const method = methodName(context, "@tool");
@@ -34,7 +35,10 @@ export function tool<I extends z.ZodObject, O extends z.ZodType = z.ZodType>(opt
  * JSON body. What it returns is the JSON answer; an AgentEnvError that it throws is the error answer.
  */
 export function extension(uri: string, options: ExtensionOptions = {}) {
-  return <This>(_method: Method<This, [params: never], unknown>, context: ClassMethodDecoratorContext<This>): void => {
+  return <This>(
+    _method: DecoratedMethod<This, [params: never], unknown>,
+    context: ClassMethodDecoratorContext<This>,
+  ): void => {
     const method = methodName(context, "@extension");
     declare(context.metadata, (now) => ({ extensions: withEntry(now.extensions, method, { ...options, uri }) }));
   };
@@ -48,7 +52,7 @@ export function extension(uri: string, options: ExtensionOptions = {}) {
 export function resource(uri: string, options: ResourceOptions = {}) {
   return <This>(
     // biome-ignore lint/suspicious/noExplicitAny: a fixed resource's method and a template's take different arguments
-    _method: Method<This, any, ResourceAnswer | Promise<ResourceAnswer>>,
+    _method: DecoratedMethod<This, any, ResourceAnswer | Promise<ResourceAnswer>>,
     context: ClassMethodDecoratorContext<This>,
   ): void => {
     const method = methodName(context, "@resource");
@@ -59,7 +63,7 @@ export function resource(uri: string, options: ResourceOptions = {}) {
 /** Serves a method as an MCP prompt. It is called with the arguments and a ResourceContext. */
 export function prompt<A extends z.ZodObject = z.ZodObject>(options: PromptOptions & { arguments?: A } = {}) {
   return <This>(
-    _method: Method<This, [args: z.output<A>, context: ResourceContext], PromptAnswer | Promise<PromptAnswer>>,
+    _method: DecoratedMethod<This, [args: z.output<A>, context: ResourceContext], PromptAnswer | Promise<PromptAnswer>>,
     context: ClassMethodDecoratorContext<This>,
   ): void => {
     const method = methodName(context, "@prompt");
@@ -72,7 +76,7 @@ export function prompt<A extends z.ZodObject = z.ZodObject>(options: PromptOptio
  * environment is built.
  */
 export function agentSkill<This>(
-  _method: Method<This, [], SkillAnswer | Promise<SkillAnswer>>,
+  _method: DecoratedMethod<This, [], SkillAnswer | Promise<SkillAnswer>>,
   context: ClassMethodDecoratorContext<This>,
 ): void {
   const method = methodName(context, "@agentSkill");
@@ -81,7 +85,7 @@ export function agentSkill<This>(
 
 /** The method whose text `initialize` carries as the server's instructions; read once, when the environment is built. */
 export function serverInstructions<This>(
-  _method: Method<This, [], string | undefined>,
+  _method: DecoratedMethod<This, [], string | undefined>,
   context: ClassMethodDecoratorContext<This>,
 ): void {
   const method = methodName(context, "@serverInstructions");
@@ -90,7 +94,7 @@ export function serverInstructions<This>(
 
 /** Serves `data/reset`. */
 export function resetData<This>(
-  _method: Method<This, [], void | Promise<void>>,
+  _method: DecoratedMethod<This, [], void | Promise<void>>,
   context: ClassMethodDecoratorContext<This>,
 ): void {
   operation("data/reset", context);
@@ -98,7 +102,7 @@ export function resetData<This>(
 
 /** Serves `data/add`. */
 export function addData<This>(
-  _method: Method<This, [parts: Part[]], void | Promise<void>>,
+  _method: DecoratedMethod<This, [parts: Part[]], void | Promise<void>>,
   context: ClassMethodDecoratorContext<This>,
 ): void {
   operation("data/add", context);
@@ -106,7 +110,7 @@ export function addData<This>(
 
 /** Serves `data/get`. */
 export function getData<This>(
-  _method: Method<This, [params: GetDataParams], Part[] | Promise<Part[]>>,
+  _method: DecoratedMethod<This, [params: GetDataParams], Part[] | Promise<Part[]>>,
   context: ClassMethodDecoratorContext<This>,
 ): void {
   operation("data/get", context);

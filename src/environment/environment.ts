@@ -17,6 +17,14 @@ export interface Readiness {
   reasons: string[];
 }
 
+/** What of an environment can be changed once it is built. */
+export interface Mounted {
+  /** Changes how a served tool is described, on the card and in `tools/list` alike. Throws a RangeError for one that isn't served. */
+  updateTool(name: string, change: { description: string }): void;
+  /** Changes several descriptions at once, with one notification. */
+  updateTools(descriptions: ReadonlyMap<string, string>): void;
+}
+
 /** By environment, the applications that are built from it. */
 const applications = new WeakMap<Environment, Set<Application>>();
 
@@ -118,7 +126,7 @@ export abstract class Environment {
   }
 
   /** Called once, when all that it serves is collected and before anything is served: to change descriptions later. */
-  mounted(_application: Application): void {}
+  mounted(_application: Mounted): void {}
 
   /** Called before every tool call that the caller is allowed; what it returns is the answer, undefined lets the call go on. */
   onToolCall(_context: ToolContext): ToolResult | undefined | Promise<ToolResult | undefined> {

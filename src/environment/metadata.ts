@@ -19,6 +19,7 @@ export interface ClassMetadata {
   readonly skill: string | undefined;
 }
 
+/** `@extension`'s options. */
 export interface ExtensionOptions {
   /** The method's name; an extension of one unnamed method leaves it out. */
   op?: string;
@@ -28,6 +29,7 @@ export interface ExtensionOptions {
   request?: z.ZodObject;
 }
 
+/** `@resource`'s options. */
 export interface ResourceOptions {
   name?: string;
   title?: string;
@@ -48,6 +50,7 @@ export interface ResourceOptions {
 /** The resources of a template: each its URI, or with more than that. */
 export type Listed = readonly (string | (Partial<ResourceDefinition> & { uri: string }))[];
 
+/** `@prompt`'s options. */
 export interface PromptOptions {
   /** Default: the method's name. */
   name?: string;

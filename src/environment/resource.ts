@@ -26,6 +26,7 @@ export interface ResourceContext {
   readonly signal: AbortSignal;
 }
 
+/** One `contents` entry of a resource: its text, or its bytes. */
 export interface ResourceContent extends JsonObject {
   uri: string;
   mimeType?: string;

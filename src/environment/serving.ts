@@ -16,6 +16,7 @@ export interface AppOptions {
   maxSessions?: number;
 }
 
+/** How an environment is served on a port. */
 export interface ServeOptions extends AppOptions {
   /** Default 127.0.0.1. Beyond loopback tokens are needed, or `insecure`. */
   host?: string;

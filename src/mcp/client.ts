@@ -8,6 +8,7 @@ const CALL_MS = 120_000;
 
 const Anything = z.looseObject({});
 
+/** How an McpClient connects. */
 export interface McpClientOptions {
   token?: string;
   /** Whom to call as. */

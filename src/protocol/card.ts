@@ -6,6 +6,7 @@ export const CARD_PATH = "/.well-known/agent-env.json";
 export const DATA_PLANE_PATH = "/agentenv";
 export const MCP_PATH = "/mcp";
 
+/** An extension on the card. */
 export const CardExtension = z.object({
   uri: z.string(),
   description: z.string().nullish(),
@@ -13,18 +14,24 @@ export const CardExtension = z.object({
   params: z.record(z.string(), z.unknown()).nullish(),
   required: z.boolean().nullish(),
 });
+/** An extension on the card. */
 export type CardExtension = z.infer<typeof CardExtension>;
 
+/** A tool on the card. */
 export const CardTool = z.object({
   name: z.string(),
   description: z.string().nullish(),
   inputSchema: z.record(z.string(), z.unknown()).nullish(),
 });
+/** A tool on the card. */
 export type CardTool = z.infer<typeof CardTool>;
 
+/** The data plane's operations, each optional. */
 export const DATA_OPERATIONS = ["data/reset", "data/add", "data/get"] as const;
+/** One of the data plane's operations. */
 export type DataOperation = (typeof DATA_OPERATIONS)[number];
 
+/** What an environment says of itself: where it is, what it serves. */
 export const Card = z.object({
   name: z.string(),
   protocolVersion: z.string(),
@@ -40,6 +47,7 @@ export const Card = z.object({
     return z.array(Card).nullish();
   },
 });
+/** What an environment says of itself: where it is, what it serves. */
 export type Card = z.infer<typeof Card>;
 
 /** `urn:agentenv:computer-display/v1`, op `get` → `/agentenv/ext/computer-display/get`; an unnamed op ends at the name. */

@@ -2,7 +2,9 @@ import { z } from "zod";
 
 /** The data plane's shapes (JSON-RPC at `/agentenv`). Source: AgentEnv protocol 1.0. */
 
+/** Declares on the card what data an environment takes and gives. */
 export const INTAKE_URN = "urn:agentenv:intake/v1";
+/** The key in a part's metadata under which a path, or a grant to read it elsewhere, is named. */
 export const DATA_OBJECTS_URN = "urn:agentenv:data-objects/v1";
 
 /** A path below a root that the receiver chooses: normalized, relative, with forward slashes. */
@@ -29,19 +31,29 @@ export const FileWithBytes = z.object({
 });
 export const FileWithUri = z.object({ uri: z.string(), mimeType: z.string().nullish(), name: z.string().nullish() });
 
+/** A part that is text. */
 export const TextPart = z.object({ kind: z.literal("text"), text: z.string(), metadata });
+/** A part that is a file. */
 export const FilePart = z.object({ kind: z.literal("file"), file: z.union([FileWithBytes, FileWithUri]), metadata });
+/** A part that is a JSON object. */
 export const DataPart = z.object({ kind: z.literal("data"), data: z.record(z.string(), z.unknown()), metadata });
+/** A piece of data that crosses the data plane. */
 export const Part = z.discriminatedUnion("kind", [TextPart, FilePart, DataPart]);
 
+/** A part that is text. */
 export type TextPart = z.infer<typeof TextPart>;
+/** A part that is a file: its bytes in base64, or where they are. */
 export type FilePart = z.infer<typeof FilePart>;
+/** A part that is a JSON object. */
 export type DataPart = z.infer<typeof DataPart>;
+/** A piece of data that crosses the data plane. */
 export type Part = z.infer<typeof Part>;
 
 export const AddDataParams = z.object({ parts: z.array(Part).min(1) });
 export const ResetDataParams = z.object({});
+/** The params of `data/get`. */
 export const GetDataParams = z.object({ write_namespace: z.record(z.string(), z.unknown()).nullish() });
+/** The params of `data/get`. */
 export type GetDataParams = z.infer<typeof GetDataParams>;
 
 /** One way in which data crosses the data plane, as `intake/v1` declares it. */

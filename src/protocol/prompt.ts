@@ -16,6 +16,7 @@ export interface PromptDefinition extends JsonObject {
   arguments?: PromptArgument[];
 }
 
+/** One message of a prompt. */
 export interface PromptMessage extends JsonObject {
   role: "user" | "assistant";
   content: ContentBlock;
@@ -29,4 +30,5 @@ export interface PromptResult extends JsonObject {
 
 /** How serious a log message is, from the least on. Source: Model Context Protocol 2025-11-25, "Logging" (RFC 5424). */
 export const LOG_LEVELS = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"] as const;
+/** How serious a log message is. */
 export type LogLevel = (typeof LOG_LEVELS)[number];

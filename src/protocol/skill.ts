@@ -16,4 +16,5 @@ export const SkillGetResult = z.object({
   content: z.string(),
   files: z.array(SkillGetFile),
 });
+/** What `get` answers: a skill with all of its files. */
 export type SkillGetResult = z.infer<typeof SkillGetResult>;

@@ -24,11 +24,13 @@ export interface ToolDefinition extends JsonObject {
   _meta?: JsonObject;
 }
 
+/** Text in a tool's answer. */
 export interface TextContent {
   type: "text";
   text: string;
 }
 
+/** A picture in a tool's answer. */
 export interface ImageContent {
   type: "image";
   /** Base64. */

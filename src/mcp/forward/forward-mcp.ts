@@ -21,6 +21,7 @@ import { StdioLink } from "./stdio-link.js";
 /** How long changes of a list are gathered before the list is read again. */
 const GATHER_MS = 50;
 
+/** Which server is forwarded, and how. */
 export interface ForwardMcpOptions {
   /** The program that is the server, with its arguments: it speaks MCP over its standard input and output. */
   readonly command?: readonly [string, ...string[]];
