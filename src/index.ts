@@ -48,6 +48,7 @@ export type {
   ListKind,
 } from "./environment/forwarded-server.js";
 export type { ExtensionOptions, Listed, PromptOptions, ResourceOptions } from "./environment/metadata.js";
+export { type PartBytesOptions, partBytes } from "./environment/part-bytes.js";
 export type { PromptAnswer, ServedPrompt } from "./environment/prompt.js";
 export type {
   Completer,
@@ -61,6 +62,7 @@ export type {
 export { ForwardedTool, type ServedTool } from "./environment/served-tool.js";
 export type { AppOptions, ServeOptions, Serving } from "./environment/serving.js";
 export type { SkillAnswer } from "./environment/skill.js";
+export { GrantedUpload, ReadGrant, WriteGrant } from "./environment/transfers.js";
 export { UriTemplate } from "./environment/uri-template.js";
 export {
   AgentEnvError,

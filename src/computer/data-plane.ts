@@ -1,5 +1,7 @@
 import { basename } from "node:path";
+import { decodeBase64 } from "../environment/base64.js";
 import { describeIssues } from "../environment/schema.js";
+import { download, downloadGranted, GrantedUpload, ReadGrant, WriteGrant } from "../environment/transfers.js";
 import { AgentEnvError } from "../errors.js";
 import {
   DATA_OBJECTS_URN,
@@ -8,10 +10,8 @@ import {
   type Part,
   RelativePath,
 } from "../protocol/data-plane.js";
-import { decodeBase64 } from "./base64.js";
 import { type FoundFile, findHomeFiles, type HomeFile, openHomeFile, writeHomeFiles } from "./home-files.js";
 import type { SessionUser } from "./session.js";
-import { download, downloadGranted, GrantedUpload, ReadGrant, WriteGrant } from "./transfers.js";
 
 /** An answer is one JSON text, and the engine's longest string holds 512 MiB. */
 const MAX_ANSWER_BYTES = 256 << 20;

@@ -1,6 +1,14 @@
 import { messageOf } from "../errors.js";
 import { ROLE_HEADER, ROLE_META, SESSION_META } from "../protocol/tool.js";
 
+/** Why a caller ended, in the words of a refusal. */
+export const CALLER_ENDS = {
+  caller: "the caller ended it",
+  idle: "it was idle for too long",
+  stopping: "the server is stopping",
+} as const;
+export type CallerEnd = keyof typeof CALLER_ENDS;
+
 /**
  * Who is calling. One object per caller for as long as the caller lives, so whatever is kept per caller can hang on it in
  * a WeakMap; what has to be let go when the caller ends is registered with `onEnd`.
@@ -8,6 +16,7 @@ import { ROLE_HEADER, ROLE_META, SESSION_META } from "../protocol/tool.js";
 export class Caller {
   readonly #releases = new Set<() => void | Promise<void>>();
   #ended: Promise<void> | undefined;
+  #end: CallerEnd | undefined;
 
   constructor(
     /** What tells this caller from others: the session that a gateway stamped, else the MCP session. */
@@ -16,6 +25,11 @@ export class Caller {
 
   get ended(): boolean {
     return this.#ended !== undefined;
+  }
+
+  /** Why it ended; undefined while it lives. */
+  get endedBy(): CallerEnd | undefined {
+    return this.#end;
   }
 
   /**
@@ -32,7 +46,8 @@ export class Caller {
   }
 
   /** Lets go of everything that hangs on this caller. Idempotent; one release that throws doesn't keep the others. */
-  end(): Promise<void> {
+  end(why: CallerEnd = "caller"): Promise<void> {
+    this.#end ??= why;
     this.#ended ??= (async () => {
       const releases = [...this.#releases];
       this.#releases.clear();

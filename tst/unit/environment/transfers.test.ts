@@ -4,14 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { MockAgent } from "undici";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import {
-  download,
-  downloadGranted,
-  GrantedUpload,
-  isPrivate,
-  ReadGrant,
-  WriteGrant,
-} from "../../../src/computer/transfers.js";
+import { isPrivate } from "../../../src/environment/public-internet.js";
+import { download, downloadGranted, GrantedUpload, ReadGrant, WriteGrant } from "../../../src/environment/transfers.js";
 import { AgentEnvError } from "../../../src/errors.js";
 
 const STORE = "https://store.example";

@@ -1,17 +1,15 @@
 import { createHash } from "node:crypto";
-import { lookup } from "node:dns";
 import { openAsBlob } from "node:fs";
-import { BlockList, isIP, type LookupFunction } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { Agent, buildConnector, type Dispatcher, FormData, interceptors, request } from "undici";
+import { type Dispatcher, FormData, interceptors, request } from "undici";
 import { z } from "zod";
 import { AgentEnvError } from "../errors.js";
 import { RelativePath } from "../protocol/data-plane.js";
+import { publicInternet } from "./public-internet.js";
 
 /** The most that a plain URL may bring; a grant says its own limit. */
 export const MAX_URL_BYTES = 1 << 30;
-/** How long a connection may take, and how long it may stand still. */
-const CONNECT_MS = 30_000;
+/** How long a connection may stand still. */
 const IDLE_MS = 60_000;
 const TRIES = 3;
 const MAX_REDIRECTS = 5;
@@ -55,10 +53,14 @@ export type WriteGrant = z.infer<typeof WriteGrant>;
  * The bytes at an https URL, up to 1 GiB, from no private address whichever way leads there. Messages name no URL, since one
  * may hold a secret. Throws `invalid_argument` for a URL that is refused and `internal` for one that can't be had.
  */
-export async function* download(url: string, dispatcher: Dispatcher = publicInternet()): AsyncGenerator<Buffer> {
+export async function* download(
+  url: string,
+  dispatcher: Dispatcher = publicInternet(),
+  maxBytes = MAX_URL_BYTES,
+): AsyncGenerator<Buffer> {
   if (!isHttps(url)) throw new AgentEnvError("invalid_argument", "a file's uri is an https URL");
   const followed = dispatcher.compose(interceptors.redirect({ maxRedirections: MAX_REDIRECTS }));
-  yield* limited(await get(url, {}, followed), MAX_URL_BYTES);
+  yield* limited(await get(url, {}, followed), maxBytes);
 }
 
 /** The bytes that a grant lets read, checked against the size and the digest that it names. */
@@ -93,11 +95,11 @@ export class GrantedUpload {
     private readonly dispatcher: Dispatcher = publicInternet(),
   ) {}
 
-  /** `path` is relative to the grant's root, `source` a file that is read as it is uploaded. */
-  async upload(path: string, source: string): Promise<void> {
+  /** `path` is relative to the grant's root; `source` the path of a file that is read as it is uploaded, or its content. */
+  async upload(path: string, source: string | Blob): Promise<void> {
     const { write } = this.grant;
     checkUnexpired(this.grant.expires_at);
-    const content = await openAsBlob(source);
+    const content = typeof source === "string" ? await openAsBlob(source) : source;
     const passes =
       content.size > this.grant.max_object_bytes ||
       this.#objects + 1 > this.grant.max_objects ||
@@ -171,69 +173,4 @@ function checkUnexpired(expiresAt: string): void {
 
 function isHttps(url: string): boolean {
   return URL.canParse(url) && new URL(url).protocol === "https:";
-}
-
-let shared: Agent | undefined;
-
-/** Connections to https servers on public addresses, and to nothing else, redirects included. */
-function publicInternet(): Agent {
-  shared ??= new Agent({ connect: publicConnector() });
-  return shared;
-}
-
-export function publicConnector(): buildConnector.connector {
-  const connect = buildConnector({ timeout: CONNECT_MS, lookup: publicLookup });
-  return (options, callback) => {
-    const host = options.hostname.replace(/^\[|\]$/g, "");
-    const refused =
-      options.protocol !== "https:" ? notHttps() : isIP(host) !== 0 && isPrivate(host) ? notPublic() : undefined;
-    if (refused !== undefined) callback(refused, null);
-    else connect(options, callback);
-  };
-}
-
-/** Looks a name up and refuses it where any of its addresses is private, so that no later pick can be one. */
-const publicLookup: LookupFunction = (hostname, options, callback) => {
-  lookup(hostname, { ...options, all: true }, (error, addresses) => {
-    if (error !== null) return callback(error, "", 0);
-    if (addresses.some(({ address }) => isPrivate(address))) return callback(notPublic(), "", 0);
-    const [first] = addresses;
-    if (options.all === true || first === undefined) callback(null, addresses);
-    else callback(null, first.address, first.family);
-  });
-};
-
-const notPublic = () => new AgentEnvError("invalid_argument", "the file's uri leads to a private address");
-const notHttps = () => new AgentEnvError("invalid_argument", "the file's uri leads to something else than https");
-
-/** What is not the public internet. Source: IANA's special-purpose address registries. */
-const PRIVATE = new BlockList();
-for (const [network, prefix] of [
-  ["0.0.0.0", 8],
-  ["10.0.0.0", 8],
-  ["100.64.0.0", 10],
-  ["127.0.0.0", 8],
-  ["169.254.0.0", 16],
-  ["172.16.0.0", 12],
-  ["192.0.0.0", 24],
-  ["192.168.0.0", 16],
-  ["198.18.0.0", 15],
-  ["224.0.0.0", 3],
-] as const) {
-  PRIVATE.addSubnet(network, prefix, "ipv4");
-}
-for (const [network, prefix] of [
-  ["::", 127],
-  ["64:ff9b::", 32],
-  ["2001::", 32],
-  ["2002::", 16],
-  ["fc00::", 7],
-  ["fe80::", 9],
-  ["ff00::", 8],
-] as const) {
-  PRIVATE.addSubnet(network, prefix, "ipv6");
-}
-
-export function isPrivate(address: string): boolean {
-  return PRIVATE.check(address, isIP(address) === 6 ? "ipv6" : "ipv4");
 }
