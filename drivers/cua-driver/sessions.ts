@@ -1,5 +1,5 @@
 import type { ComputerLog } from "../../src/computer/log.js";
-import type { Caller } from "../../src/environment/caller.js";
+import { CALLER_ENDS, type Caller, type CallerEnd } from "../../src/environment/caller.js";
 import { AgentEnvError, messageOf } from "../../src/errors.js";
 import type { RawJson } from "../../src/protocol/raw-json.js";
 import type { JsonObject } from "../../src/protocol/tool.js";
@@ -11,7 +11,7 @@ import type { DaemonReply } from "./daemon-reply.js";
 export const SETTLE_MS = 1_000;
 
 /** Why a session at the daemon came to its end. */
-export type SessionEnd = "the caller ended" | "its connection is gone" | "the daemon was restarted";
+export type SessionEnd = (typeof CALLER_ENDS)[CallerEnd] | "its connection is gone" | "the daemon was restarted";
 
 /** A call on its way: its answer, and when the daemon is done with it, which may be after a cancelled caller was answered. */
 export interface SentCall {
@@ -78,7 +78,7 @@ export class DaemonSession {
    * is closed. A call that comes through after that could begin a session that nobody ends, so what takes longer is
    * cleaned up after. Idempotent.
    */
-  end(why: SessionEnd = "the caller ended"): Promise<void> {
+  end(why: SessionEnd = CALLER_ENDS.caller): Promise<void> {
     this.#closing ??= this.#end(why);
     return this.#closing;
   }
@@ -122,7 +122,9 @@ export class DaemonSession {
   async #open(): Promise<ControlConnection> {
     const pid = this.#client.knownPid;
     if (this.#pid !== pid && this.#lastEnd) this.#lastEnd = "the daemon was restarted";
-    const control = await this.#client.beginSession(newSessionId());
+    const control = await this.#client.beginSession(newSessionId()).catch((thrown: unknown) => {
+      throw this.#lastEnd === undefined ? thrown : this.#withLastEnd(thrown);
+    });
     this.#pid = pid;
     this.#control = control;
     this.#log.debug({ session: control.sessionId }, "a cua-driver session began");
@@ -135,8 +137,17 @@ export class DaemonSession {
     return control;
   }
 
+  /** The refusal of a session in the place of one that has ended. */
+  #withLastEnd(thrown: unknown): AgentEnvError {
+    const { hint } = thrown as { hint?: string };
+    return new AgentEnvError("device_unavailable", `${messageOf(thrown)}; the last one ended, as ${this.#lastEnd}`, {
+      cause: thrown,
+      ...(hint === undefined ? {} : { hint }),
+    });
+  }
+
   #refusal(tool: string): AgentEnvError {
-    return new AgentEnvError("target_unavailable", `${tool} was not sent: its session has ended (${this.#lastEnd})`, {
+    return new AgentEnvError("target_unavailable", `${tool} was not sent: its session has ended, as ${this.#lastEnd}`, {
       hint: "Connect anew: a new MCP session has a session of its own.",
     });
   }
@@ -160,7 +171,7 @@ export class CallerSessions {
     if (known) return known;
     const session = new DaemonSession(this.#client, this.#log, this.#settleMs);
     this.#sessions.set(caller, session);
-    caller.onEnd(() => session.end());
+    caller.onEnd(() => session.end(CALLER_ENDS[caller.endedBy ?? "caller"]));
     return session;
   }
 }

@@ -1,4 +1,4 @@
-import { Caller } from "../environment/caller.js";
+import { Caller, type CallerEnd } from "../environment/caller.js";
 import { AgentEnvError } from "../errors.js";
 
 /** How many callers one gateway may bring through one MCP session. */
@@ -30,7 +30,7 @@ export class Callers {
   }
 
   /** Ends every caller that only this MCP session brought. */
-  async sessionEnded(sessionId: string): Promise<void> {
+  async sessionEnded(sessionId: string, why: CallerEnd): Promise<void> {
     const keys = this.#bySession.get(sessionId) ?? [];
     this.#bySession.delete(sessionId);
     const ends: Promise<void>[] = [];
@@ -40,7 +40,7 @@ export class Callers {
       entry.sessions.delete(sessionId);
       if (entry.sessions.size > 0) continue;
       this.#byKey.delete(key);
-      ends.push(entry.caller.end());
+      ends.push(entry.caller.end(why));
     }
     await Promise.all(ends);
   }

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { isInitializeRequest, SUPPORTED_PROTOCOL_VERSIONS } from "@modelcontextprotocol/sdk/types.js";
 import type { Application } from "../environment/application.js";
+import { CALLER_ENDS, type CallerEnd } from "../environment/caller.js";
 import { Callers } from "./callers.js";
 import { answer } from "./http-answer.js";
 import { McpSession } from "./session.js";
@@ -24,11 +25,16 @@ export interface McpOptions {
   maxInFlight?: number;
 }
 
+/** Of how many sessions that have ended it is remembered why. */
+const MAX_REMEMBERED = 4_096;
+
 /** The `/mcp` endpoint: streamable HTTP, one server and one transport a session. */
 export class McpEndpoint {
   readonly callers = new Callers();
   readonly #sessions = new Map<string, McpSession>();
   readonly #ends = new Set<Promise<void>>();
+  /** Why sessions ended, the oldest first. */
+  readonly #whys = new Map<string, CallerEnd>();
   readonly #idleMs: number;
   readonly #maxSessions: number;
   readonly #maxInFlight: number;
@@ -141,7 +147,7 @@ export class McpEndpoint {
   #delete(request: IncomingMessage, response: ServerResponse): void {
     const session = this.#find(request, response);
     if (session === undefined) return;
-    void session.close().then(() => answer(response, 200, ""));
+    void this.#end(session, "caller").then(() => answer(response, 200, ""));
   }
 
   /** The session that a request names; where there is none, the refusal is sent. */
@@ -157,11 +163,9 @@ export class McpEndpoint {
     }
     const session = this.#sessions.get(id);
     if (session === undefined) {
-      answer(
-        response,
-        404,
-        errorBody(SESSION_NOT_FOUND, "Session not found: it has ended or never was; initialize a new one"),
-      );
+      const why = this.#whys.get(id);
+      const ended = why === undefined ? "it has ended or never was" : `it has ended, as ${CALLER_ENDS[why]}`;
+      answer(response, 404, errorBody(SESSION_NOT_FOUND, `Session not found: ${ended}; initialize a new one`));
       return undefined;
     }
     const version = request.headers["mcp-protocol-version"];
@@ -174,16 +178,24 @@ export class McpEndpoint {
     return session;
   }
 
+  #end(session: McpSession, why: CallerEnd): Promise<void> {
+    if (!this.#whys.has(session.id)) this.#whys.set(session.id, why);
+    const [oldest] = this.#whys.keys();
+    if (this.#whys.size > MAX_REMEMBERED && oldest !== undefined) this.#whys.delete(oldest);
+    return session.close();
+  }
+
   #forget(id: string): void {
     this.#sessions.delete(id);
-    const end = this.callers.sessionEnded(id).finally(() => this.#ends.delete(end));
+    const why = this.#whys.get(id) ?? "caller";
+    const end = this.callers.sessionEnded(id, why).finally(() => this.#ends.delete(end));
     this.#ends.add(end);
   }
 
   #closeIdle(): void {
     const limit = performance.now() - this.#idleMs;
     for (const session of this.#sessions.values()) {
-      if (session.lastUsed < limit && !session.transport.busy) void session.close();
+      if (session.lastUsed < limit && !session.transport.busy) void this.#end(session, "idle");
     }
   }
 
@@ -192,7 +204,7 @@ export class McpEndpoint {
     this.#closed = true;
     clearInterval(this.#sweep);
     this.#forgetListener();
-    await Promise.all([...this.#sessions.values()].map((session) => session.close()));
+    await Promise.all([...this.#sessions.values()].map((session) => this.#end(session, "stopping")));
     await Promise.all(this.#ends);
     await this.application.close();
   }

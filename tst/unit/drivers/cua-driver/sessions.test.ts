@@ -81,9 +81,24 @@ test("a call after the end is refused, saying why the session ended, and isn't s
   await expect(session.call("b", {}, INPUT).reply).rejects.toMatchObject({
     code: "target_unavailable",
     applied: "no",
-    message: expect.stringContaining("the caller ended"),
+    message: expect.stringContaining("its session has ended, as the caller ended it"),
   });
   expect(daemon.calls.map(({ name }) => name)).toEqual(["a"]);
+});
+
+test.each([
+  ["caller", "the caller ended it"],
+  ["idle", "it was idle for too long"],
+  ["stopping", "the server is stopping"],
+] as const)("a caller that ended (%s) has its calls refused with why", async (why, words) => {
+  const { daemon, client } = await start();
+  const caller = new Caller("one");
+  const session = new CallerSessions(client, log).of(caller);
+  await session.call("a", {}, READ).reply;
+  await caller.end(why);
+  expect(session.lastEnd).toBe(words);
+  await expect(session.call("b", {}, INPUT).reply).rejects.toMatchObject({ message: expect.stringContaining(words) });
+  await vi.waitFor(() => expect(daemon.sessions.size).toBe(0));
 });
 
 test("the control connection is closed only after the calls in flight have settled, a cancelled one too", async () => {
@@ -131,7 +146,11 @@ test("after the daemon was restarted the next call begins another session under 
   await daemon.die();
   await vi.waitFor(() => expect(session.id).toBeUndefined());
   expect(session.lastEnd).toBe("its connection is gone");
-  await expect(session.call("b", {}, INPUT).reply).rejects.toMatchObject({ code: "device_unavailable", applied: "no" });
+  await expect(session.call("b", {}, INPUT).reply).rejects.toMatchObject({
+    code: "device_unavailable",
+    applied: "no",
+    message: expect.stringMatching(/can't be reached; the last one ended, as its connection is gone$/),
+  });
   await daemon.listen();
   daemon.metadata = { ...daemon.metadata, pid: 4343 };
   await client.metadata();
