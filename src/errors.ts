@@ -68,7 +68,7 @@ export class AgentEnvError extends Error {
   readonly hint: string | undefined;
 
   constructor(code: ErrorCode, message: string, options: ErrorOptions = {}) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    super(bounded(message), options.cause === undefined ? undefined : { cause: options.cause });
     const row: ErrorRow = ERRORS[code];
     this.code = code;
     this.status = options.status ?? row.status;
@@ -97,6 +97,13 @@ export class AgentEnvError extends Error {
       status: this.status,
     });
   }
+}
+
+/** A message that quotes its input doesn't grow with it. */
+const MAX_MESSAGE = 2_000;
+
+function bounded(message: string): string {
+  return message.length <= MAX_MESSAGE ? message : `${message.slice(0, MAX_MESSAGE)}… (${message.length} characters)`;
 }
 
 /**

@@ -4,6 +4,7 @@ import { describeIssues } from "../environment/schema.js";
 import { messageOf } from "../errors.js";
 import { DATA_OPERATIONS, type DataOperation } from "../protocol/card.js";
 import { AddDataParams, GetDataParams, ResetDataParams } from "../protocol/data-plane.js";
+import { DATA_BOUNDS, jsonProblem } from "../protocol/json-bounds.js";
 import { parseLargeJson } from "./large-json.js";
 
 type RpcId = string | number | null;
@@ -42,6 +43,8 @@ export async function callDataPlane(
 }
 
 function readRequest(body: Buffer | undefined): { id: RpcId | undefined; method: string; params: unknown } {
+  const problem = body === undefined ? undefined : jsonProblem(body, DATA_BOUNDS);
+  if (problem !== undefined) throw new RpcError(-32700, "Parse error", { detail: problem });
   let request: unknown;
   try {
     request = parseLargeJson(body ?? Buffer.alloc(0));

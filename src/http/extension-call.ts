@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { ExtensionContext, ExtensionMethod } from "../environment/extension.js";
 import { describeIssues } from "../environment/schema.js";
 import { AgentEnvError, messageOf } from "../errors.js";
+import { CALL_BOUNDS, jsonProblem } from "../protocol/json-bounds.js";
 
 /** An answer of an extension: the status and the JSON body. */
 export interface ExtensionAnswer {
@@ -34,6 +35,8 @@ export function errorAnswer(error: AgentEnvError): ExtensionAnswer {
 
 /** The params of a POST: its body as JSON, whatever its content type; an empty one is `{}`. */
 export function bodyParams(body: Buffer | undefined): unknown {
+  const problem = body === undefined ? undefined : jsonProblem(body, CALL_BOUNDS);
+  if (problem !== undefined) throw new AgentEnvError("invalid_params", `the request body can't be taken: ${problem}`);
   const text = body?.toString("utf8").trim() ?? "";
   if (text === "") return {};
   try {

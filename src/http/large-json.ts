@@ -1,3 +1,5 @@
+import { endOfString } from "../protocol/json-bounds.js";
+
 /** A string literal of this many bytes or more is kept out of the text that is parsed. */
 const LARGE_BYTES = 1 << 20;
 /** A body that is shorter than this is parsed the usual way. */
@@ -26,7 +28,7 @@ function withoutLargeStrings(body: Buffer): { text: string; large: Buffer[] } {
   let at = body.indexOf(QUOTE);
   while (at !== -1) {
     const end = endOfString(body, at);
-    if (end === -1) break;
+    if (end === body.length) break;
     const content = body.subarray(at + 1, end);
     if (content.length >= LARGE_BYTES && !content.includes(BACKSLASH)) {
       kept.push(body.toString("utf8", from, at), JSON.stringify(`${MARK}${large.length}`));
@@ -37,16 +39,4 @@ function withoutLargeStrings(body: Buffer): { text: string; large: Buffer[] } {
   }
   kept.push(body.toString("utf8", from));
   return { text: kept.join(""), large };
-}
-
-/** Where the string that opens at `start` closes: at the first quote that an even number of backslashes precedes. */
-function endOfString(body: Buffer, start: number): number {
-  let end = body.indexOf(QUOTE, start + 1);
-  while (end !== -1) {
-    let slashes = 0;
-    while (body[end - 1 - slashes] === BACKSLASH) slashes += 1;
-    if (slashes % 2 === 0) return end;
-    end = body.indexOf(QUOTE, end + 1);
-  }
-  return -1;
 }

@@ -37,7 +37,7 @@ export async function serve(environment: Environment, options: ServeOptions = {}
   const { host = "127.0.0.1", port = 0, tokens = [], insecure = false } = options;
   if (!isLoopback(host) && tokens.length === 0 && !insecure) {
     throw new SetupError(`${host} can be reached from other machines, and no token is asked for`, {
-      hint: "give tokens, such as tokens: [`framework:${secret}`], or insecure: true",
+      hint: 'give tokens, such as tokens: ["framework:SECRET"], or insecure: true',
     });
   }
   const app = await buildApp(environment, options);

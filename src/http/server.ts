@@ -59,7 +59,7 @@ export function buildHttp(application: Application, mcp: McpEndpoint, options: H
     return reply.code(status).send(body);
   });
 
-  app.get(CARD_PATH, (_request, reply) => reply.type("application/json").send(application.cardJson()));
+  app.get(CARD_PATH, async (_request, reply) => reply.type("application/json").send(await application.card()));
   app.get("/healthz", (_request, reply) => reply.send({ ok: true }));
   const health = (path: string, look: () => Promise<Readiness>) =>
     app.get(path, async (_request, reply) => {
@@ -82,6 +82,7 @@ export function buildHttp(application: Application, mcp: McpEndpoint, options: H
     reply.hijack();
     mcp.handle(request.raw, reply.raw, request.body as Buffer | undefined);
   });
+  application.environment.routes(app);
   return app;
 }
 

@@ -1,7 +1,13 @@
 import type { ServerResponse } from "node:http";
 import type { RequestId } from "@modelcontextprotocol/sdk/types.js";
+import { AgentEnvError } from "../errors.js";
 import type { EventStream } from "./event-stream.js";
 import { answer, startStream } from "./http-answer.js";
+import { REFUSED } from "./wire.js";
+
+const SESSION_ENDED = new AgentEnvError("delivery_failed", "the session ended before this was answered", {
+  hint: "what it asked for may have happened: look before you ask again, in a new session",
+});
 
 /**
  * The answering of one POST: with plain JSON when its answer is the first thing to say, and as an event stream when a
@@ -53,6 +59,15 @@ export class Exchange {
   abandon(id: RequestId): void {
     this.#waiting.delete(id);
     if (this.#waiting.size === 0) this.end();
+  }
+
+  /** Answers every request that is still in the works: its session has ended, and what becomes of it isn't known. */
+  sessionEnded(): void {
+    for (const id of [...this.#waiting]) {
+      const { message, ...fields } = SESSION_ENDED.fields();
+      this.respond(id, JSON.stringify({ jsonrpc: "2.0", id, error: { code: REFUSED, message, data: fields } }));
+    }
+    this.end();
   }
 
   end(): void {

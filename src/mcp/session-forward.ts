@@ -8,8 +8,7 @@ import type { RequestSource } from "./session-transport.js";
 
 /** A request of this session as the servers behind see it. */
 export function callOf(session: McpSession, request: McpRequest): ForwardedCall {
-  const { caller } = session.callerOf(request);
-  return { caller, signal: request.signal, client: new CallPeer(session, request) };
+  return { ...session.callerOf(request), signal: request.signal, client: new CallPeer(session, request) };
 }
 
 /** Sends a request on as it came, and answers what comes back as it came. */

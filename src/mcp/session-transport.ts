@@ -222,7 +222,7 @@ export class SessionTransport implements Transport {
     this.#closed = true;
     const open = new Set(this.#exchanges.values());
     this.#exchanges.clear();
-    for (const exchange of open) exchange.end();
+    for (const exchange of open) exchange.sessionEnded();
     for (const stream of this.#streams.values()) stream.close();
     this.#streams.clear();
     this.#unasked?.close();

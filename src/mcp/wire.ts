@@ -4,6 +4,7 @@ import {
   type JSONRPCMessage,
   type RequestId,
 } from "@modelcontextprotocol/sdk/types.js";
+import { CALL_BOUNDS, jsonProblem } from "../protocol/json-bounds.js";
 import { elementsOf } from "../protocol/json-text.js";
 import { RawError, RawJson } from "../protocol/raw-json.js";
 
@@ -47,6 +48,8 @@ const MAX_BATCH = 100;
  * without an answer, which would leave the client waiting.
  */
 export function readMessages(body: Buffer): Incoming {
+  const problem = jsonProblem(body, CALL_BOUNDS);
+  if (problem !== undefined) throw new BodyError(PARSE_ERROR, `Parse error: the body can't be taken: ${problem}`);
   const text = body.toString("utf8");
   let parsed: unknown;
   try {

@@ -1,9 +1,9 @@
 import type { ClientSession, TextAnswer } from "../../environment/client-peer.js";
 import type { ForwardedCall, ForwardedList, ListKind } from "../../environment/forwarded-server.js";
 import { AgentEnvError } from "../../errors.js";
-import { memberText } from "../../protocol/json-text.js";
+import { memberText, withMember } from "../../protocol/json-text.js";
 import { RawError, type RawJson } from "../../protocol/raw-json.js";
-import type { JsonObject } from "../../protocol/tool.js";
+import { type JsonObject, ROLE_META, SESSION_META } from "../../protocol/tool.js";
 import { type LinkEvents, NotSent, type UpstreamLink } from "./link.js";
 import type { ListCache } from "./list-cache.js";
 import { UpstreamSession } from "./upstream-session.js";
@@ -38,6 +38,8 @@ export interface CallerSessionOptions {
   /** What the server is told of its client, where that isn't the caller's own. */
   readonly hello?: { readonly capabilities: JsonObject; readonly clientInfo: JsonObject };
   readonly silenceMs: number;
+  /** Whether requests say who calls, for a server that believes it. */
+  readonly stamped: boolean;
   readonly lists: ListCache;
   /** Called when the server said that a list has changed. */
   changed(kind: Changing): void;
@@ -54,7 +56,8 @@ export class CallerSession {
   #opening: Promise<Session> | undefined;
   #client: ClientSession | undefined;
   #closed = false;
-  readonly #lists = new Map<ListKind, Promise<ForwardedList | RawError>>();
+  /** By the kind of list, and by role where the server is told it. */
+  readonly #lists = new Map<string, Promise<ForwardedList | RawError>>();
   /** What the server has to be told again when it comes back: its log level, and what is subscribed to, by URI. */
   #logLevel: string | undefined;
   readonly #subscriptions = new Map<string, string>();
@@ -82,15 +85,16 @@ export class CallerSession {
   async list(kind: ListKind, call?: ForwardedCall): Promise<ForwardedList | RawError> {
     this.#client = call?.client?.session ?? this.#client;
     const { capabilities } = await this.#session();
-    const kept = this.#lists.get(kind);
+    const key = this.options.stamped ? `${kind} ${call?.role ?? ""}` : kind;
+    const kept = this.#lists.get(key);
     if (kept !== undefined) return kept;
     const list = this.#read(kind, call);
     const { listChanged } = (capabilities[CHANGES[kind]] ?? {}) as { listChanged?: boolean };
     if (listChanged === true) {
       // Kept until the server says that it has changed.
-      this.#lists.set(kind, list);
+      this.#lists.set(key, list);
       list.catch(() => {
-        if (this.#lists.get(kind) === list) this.#lists.delete(kind);
+        if (this.#lists.get(key) === list) this.#lists.delete(key);
       });
     }
     return list;
@@ -116,7 +120,14 @@ export class CallerSession {
     for (let tries = 1; ; tries += 1) {
       const session = await this.#session();
       try {
-        return await session.request({ method, params, signal, silenceMs, ...(tag === undefined ? {} : { tag }) });
+        const said = this.options.stamped && tag !== undefined ? stamp(params, tag) : params;
+        return await session.request({
+          method,
+          params: said,
+          signal,
+          silenceMs,
+          ...(tag === undefined ? {} : { tag }),
+        });
       } catch (thrown) {
         if (!(thrown instanceof NotSent)) throw thrown;
         // The server surely didn't get it, so sending it to a new session is no second time.
@@ -184,8 +195,8 @@ export class CallerSession {
       | Changing
       | undefined;
     if (changing !== undefined) {
-      for (const kind of Object.keys(CHANGES) as ListKind[]) {
-        if (CHANGES[kind] === changing) this.#lists.delete(kind);
+      for (const key of this.#lists.keys()) {
+        if (CHANGES[key.split(" ", 1)[0] as ListKind] === changing) this.#lists.delete(key);
       }
       this.options.changed(changing);
     }
@@ -225,6 +236,13 @@ export class CallerSession {
     await this.#opening?.catch(() => {});
     await this.#current?.close();
   }
+}
+
+/** Says in a request's `_meta` who calls, whatever the client said there. Source: AgentEnv protocol 1.0, "Who is calling". */
+function stamp(params: string, { caller, role }: ForwardedCall): string {
+  const meta = memberText(params, "_meta") ?? "{}";
+  const session = caller.session === undefined ? meta : withMember(meta, SESSION_META, JSON.stringify(caller.session));
+  return withMember(params, "_meta", withMember(session, ROLE_META, JSON.stringify(role ?? "default")));
 }
 
 function ended(): AgentEnvError {

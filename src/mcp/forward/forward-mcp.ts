@@ -39,6 +39,8 @@ export interface ForwardMcpOptions {
    * A shared server can't tell who asks, and its questions to a client go unanswered while several wait.
    */
   readonly shared?: boolean;
+  /** Says in each request's `_meta` what the caller's role and session are, for a server that is an environment. */
+  readonly stamped?: boolean;
   /** How many sessions there may be at once. Default 256. */
   readonly maxSessions?: number;
   /** After this many milliseconds without a word from the server a request is given up. Default 110 seconds. */
@@ -139,6 +141,7 @@ class ForwardedMcp implements ForwardedServer {
     const session: CallerSession = new CallerSession({
       connect: (events) => this.#connect(events),
       silenceMs: this.options.silenceMs ?? 110_000,
+      stamped: this.options.stamped ?? false,
       lists: this.#lists,
       changed: (kind) => this.#gather(kind, session),
       say: (method, text) => this.#say(method, text, session),

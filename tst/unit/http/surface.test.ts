@@ -112,8 +112,27 @@ describe("the HTTP surface", () => {
     expect(await withHost("[::1]:8")).toBe(200);
     expect(await withHost("evil.example")).toBe(403);
     expect(await withHost("evil.example", "/healthz")).toBe(200);
-    const foreign = await fetch(`${serving.url}/mcp`, { method: "POST", headers: { origin: "https://evil.example" } });
-    expect(foreign.status).toBe(403);
+    const from = async (origin: string, path = "/agentenv/ext/stock/get?item=tea") =>
+      (await fetch(serving.url + path, { headers: { origin } })).status;
+    expect(await from(serving.url)).toBe(200);
+    for (const origin of [
+      "https://evil.example",
+      "http://203.0.113.7",
+      "http://127.0.0.1:1",
+      "http://localhost",
+      "null",
+    ]) {
+      expect([origin, await from(origin), await from(origin, "/mcp")]).toEqual([origin, 403, 403]);
+    }
+  });
+
+  it("lets pages of a host that is allowed by name call it", async () => {
+    await using allowing = await serve(new Shop(), { allowedHosts: ["desk.example"] });
+    const from = async (origin: string) =>
+      (await fetch(`${allowing.url}/agentenv/ext/stock/get?item=tea`, { headers: { origin } })).status;
+    expect(await from("https://desk.example")).toBe(200);
+    expect(await from("http://desk.example:8080")).toBe(200);
+    expect(await from("http://other.example")).toBe(403);
   });
 
   it("lets a token reach what its scope says", async () => {

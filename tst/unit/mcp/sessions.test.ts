@@ -104,7 +104,7 @@ describe("an MCP session", () => {
     await until(() => serving?.mcp.callers.size === 1);
     const deleted = await fetch(`${serving.url}/mcp`, { method: "DELETE", headers: id });
     expect(deleted.status).toBe(200);
-    await (await pending).text();
+    expect(await (await pending).text()).toMatch(/"id":5,"error":\{.*"code":"delivery_failed".*"applied":"unknown"/);
     await until(() => shop.aborted === 1);
     expect(serving.mcp.sessionCount).toBe(0);
     expect(serving.mcp.callers.size).toBe(0);
@@ -199,6 +199,36 @@ describe("an MCP session", () => {
     expect(
       await status(post({ jsonrpc: "2.0", id: 2, method: "resources/read", params: { uri: "shop://none" } }, id)),
     ).toEqual([200, -32002]);
+  });
+
+  it("refuses a body that would keep it busy for long, or isn't UTF-8, before it is parsed", async () => {
+    serving = await serve(new Shop());
+    const id = { "mcp-session-id": await open() };
+    const call = (args: string) =>
+      `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"far_echo","arguments":{"a":${args}}}}`;
+    const refused = async (body: string | Buffer) => {
+      const started = performance.now();
+      const response = await fetch(`${serving?.url}/mcp`, {
+        method: "POST",
+        headers: { accept: ACCEPT, "content-type": "application/json", ...id },
+        body,
+      });
+      const { error } = (await response.json()) as { error: { code: number; message: string } };
+      return { status: response.status, ...error, took: performance.now() - started };
+    };
+    const deep = await refused(call("[".repeat(10_000_000) + "]".repeat(10_000_000)));
+    expect(deep).toMatchObject({ status: 400, code: -32700, message: expect.stringContaining("nested more than 256") });
+    const many = await refused(call(`[${"1,".repeat(10_000_000)}1]`));
+    expect(many).toMatchObject({
+      status: 400,
+      code: -32700,
+      message: expect.stringContaining("more than 250000 values"),
+    });
+    const bytes = await refused(
+      Buffer.concat([Buffer.from(call('"').slice(0, -3)), Buffer.from([0xff, 0xfe]), Buffer.from('"}}}')]),
+    );
+    expect(bytes).toMatchObject({ status: 400, code: -32700, message: expect.stringContaining("UTF-8") });
+    expect((await post(call(`"${"[{,".repeat(1_000_000)}"`), id)).status).toBe(200);
   });
 
   it("takes a body over 32 MiB as 413 with limit_exceeded", async () => {
