@@ -12,7 +12,7 @@ export { EnvironmentClient, type EnvironmentClientOptions, findExtension } from 
 export type { JsonAnswer, RequestOptions } from "./client/json-request.js";
 export { RemoteError, type RemoteErrorFields } from "./client/remote-error.js";
 export { errorResult } from "./environment/application.js";
-export { Caller } from "./environment/caller.js";
+export { CALLER_ENDS, Caller, type CallerEnd } from "./environment/caller.js";
 export type { ClientPeer, ClientSession, RequestKey, TextAnswer } from "./environment/client-peer.js";
 export { audio, embeddedResource, image, resourceLink, text } from "./environment/content.js";
 export type { CallContext, Elicited, SampleRequest, SampleResult, ToolContext } from "./environment/context.js";
@@ -73,6 +73,7 @@ export {
   type ErrorOptions,
   SetupError,
 } from "./errors.js";
+export { Gateway, type GatewayChild } from "./http/gateway.js";
 export { McpClient, type McpClientOptions } from "./mcp/client.js";
 export { type ForwardMcpOptions, forwardMcp } from "./mcp/forward/forward-mcp.js";
 export { Card, type CardExtension, type CardTool, DATA_OPERATIONS, type DataOperation } from "./protocol/card.js";

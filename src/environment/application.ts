@@ -8,6 +8,7 @@ import {
   MCP_PATH,
   PROTOCOL_VERSION,
 } from "../protocol/card.js";
+import { withMember } from "../protocol/json-text.js";
 import type { CallToolResult, JsonObject, ToolResult } from "../protocol/tool.js";
 import { type Collected, cardParams, collect } from "./collect.js";
 import { type CallContext, speaking, type ToolContext } from "./context.js";
@@ -175,7 +176,15 @@ export class Application implements Mounted {
     return this.forwarding.close();
   }
 
-  /** The card as JSON text, made anew only after a change. */
+  /** The card as JSON text, with those of the environments behind this one as they are now. */
+  async card(): Promise<string> {
+    const children = await this.environment.childCards();
+    return children === undefined
+      ? this.cardJson()
+      : withMember(this.cardJson(), "children_environments", JSON.stringify(children));
+  }
+
+  /** The card without children as JSON text, made anew only after a change. */
   cardJson(): string {
     this.#card ??= JSON.stringify(this.#makeCard());
     return this.#card;

@@ -7,6 +7,7 @@ export const CALLER_ENDS = {
   idle: "it was idle for too long",
   stopping: "the server is stopping",
 } as const;
+/** Why a caller ended. */
 export type CallerEnd = keyof typeof CALLER_ENDS;
 
 /**

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from "fastify";
-import type { DataOperation } from "../protocol/card.js";
+import type { Card, DataOperation } from "../protocol/card.js";
 import type { SkillGetResult } from "../protocol/skill.js";
 import type { JsonObject, ToolResult } from "../protocol/tool.js";
 import type { Application } from "./application.js";
@@ -142,6 +142,17 @@ export abstract class Environment {
   async startup(): Promise<Readiness> {
     return this.readiness();
   }
+
+  /**
+   * The cards of environments that are served behind this one, with endpoints that are reached through it; undefined for
+   * none. Asked whenever the card is read.
+   */
+  childCards(): Card[] | undefined | Promise<Card[] | undefined> {
+    return undefined;
+  }
+
+  /** Adds routes of its own to the app that serves it, under the same checks as the others. */
+  routes(_app: FastifyInstance): void {}
 
   /** What `/readyz` answers. */
   async readiness(): Promise<Readiness> {

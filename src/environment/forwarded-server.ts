@@ -32,6 +32,8 @@ export interface ForwardedCatalog {
 /** Who a forwarded request comes from. */
 export interface ForwardedCall {
   readonly caller: Caller;
+  /** The caller's role, undefined for none. */
+  readonly role?: string | undefined;
   readonly signal: AbortSignal;
   /** The client, where there is one. */
   readonly client?: ClientPeer | undefined;

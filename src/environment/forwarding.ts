@@ -108,9 +108,9 @@ export function toTool(server: ForwardedServer, { text }: ForwardedItem): Forwar
 
 /** Sends a tool call on as the client wrote it. */
 export function callTool(server: ForwardedServer, args: JsonObject, context: ToolContext): Promise<RawJson> {
-  const { client, tool, caller, signal } = context;
+  const { client, tool, caller, role, signal } = context;
   const params = client?.paramsText ?? JSON.stringify({ name: tool, arguments: args });
-  return server.request("tools/call", params, { caller, signal, client });
+  return server.request("tools/call", params, { caller, role, signal, client });
 }
 
 function fits(template: string, uri: string): boolean {

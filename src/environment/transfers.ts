@@ -29,6 +29,7 @@ export const ReadGrant = z.strictObject({
     .nullish(),
   read: z.strictObject({ kind: z.literal("http-get"), url: HttpsUrl, expires_at: Expiry, headers: Headers }),
 });
+/** A grant to read one object. */
 export type ReadGrant = z.infer<typeof ReadGrant>;
 
 /** A grant to upload what `data/get` answers, below one path of a store. Source: AgentEnv protocol 1.0, data-objects/v1. */
@@ -47,6 +48,7 @@ export const WriteGrant = z.strictObject({
     headers: Headers,
   }),
 });
+/** A grant to upload objects. */
 export type WriteGrant = z.infer<typeof WriteGrant>;
 
 /**
