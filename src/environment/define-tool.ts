@@ -67,9 +67,13 @@ class OwnTool implements ServedTool {
   async call(args: JsonObject, context: ToolContext): Promise<ToolResult> {
     const parsed = this.spec.input.safeParse(args);
     if (!parsed.success) {
-      throw new AgentEnvError("invalid_argument", `${this.spec.name}: ${describeIssues(parsed.error)}`, {
-        hint: "the tool's inputSchema says what each argument takes",
-      });
+      throw new AgentEnvError(
+        "invalid_argument",
+        `${this.spec.name}: ${describeIssues(parsed.error, Object.keys(this.spec.input.shape))}`,
+        {
+          hint: "the tool's inputSchema says what each argument takes",
+        },
+      );
     }
     const answer = await this.handler(parsed.data, context);
     const result = toResult(answer, this.spec.output !== undefined);

@@ -20,11 +20,15 @@ export function jsonSchemaOf(schema: z.ZodType, io: "input" | "output"): JsonObj
   return (named === undefined ? rest : { $schema: named, ...rest }) as JsonObject;
 }
 
-/** Each issue as `path: what was expected`, in one line. */
-export function describeIssues(error: z.ZodError): string {
+/** Each issue as `path: what was expected`, in one line. `known` are the names that there are at the top. */
+export function describeIssues(error: z.ZodError, known: readonly string[] = []): string {
   return error.issues
     .slice(0, 8)
-    .map((issue) => (issue.path.length > 0 ? `${pathOf(issue.path)}: ${issue.message}` : issue.message))
+    .map((issue) => {
+      const unknown = issue.code === "unrecognized_keys" && issue.path.length === 0 && known.length > 0;
+      const message = unknown ? `${issue.message}; it takes ${known.join(", ")}` : issue.message;
+      return issue.path.length > 0 ? `${pathOf(issue.path)}: ${message}` : message;
+    })
     .join("; ");
 }
 

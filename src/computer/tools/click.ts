@@ -25,7 +25,7 @@ export function clickTool(computer: Computer): ServedTool {
     {
       name: "computer_click",
       description: pointToolText(computer, "computer_click"),
-      input: z.object({
+      input: z.strictObject({
         ...pointArguments(computer),
         button,
         count: wholeNumber(1, most, 1, `How many clicks, up to ${most}: 2 is a double click`),

@@ -26,7 +26,7 @@ export function dragTool(computer: Computer): ServedTool {
     {
       name: "computer_drag",
       description: pointToolText(computer, "computer_drag"),
-      input: z.object({
+      input: z.strictObject({
         path: z
           .array(z.array(z.number()).length(2))
           .min(2)

@@ -13,7 +13,7 @@ export function keyTool(computer: Computer): ServedTool {
     {
       name: "computer_key",
       description: "Press one key, or several as a chord.",
-      input: z.object({
+      input: z.strictObject({
         keys: keys('W3C key values, pressed in this order and released in reverse: ["Enter"], or ["Control", "s"]'),
         repeat: wholeNumber(1, driver.maxKeyRepeat, 1, "How many times to press it"),
         screenshot,

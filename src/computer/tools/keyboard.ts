@@ -24,7 +24,7 @@ function downTool(computer: Computer, keyboard: KeyboardGroup): ServedTool {
       description:
         "Press keys and keep them down, also during your later calls. They are released after a while by themselves, and " +
         "when your session ends.",
-      input: z.object({
+      input: z.strictObject({
         keys: keys("W3C key values, pressed in this order"),
         hold_ms: optionalWholeNumber(
           0,
@@ -99,7 +99,7 @@ function upTool(computer: Computer, keyboard: KeyboardGroup): ServedTool {
     {
       name: "computer_keyboard_up",
       description: "Release keys that you hold down.",
-      input: z.object({
+      input: z.strictObject({
         keys: optionalKeys("W3C key values, released in this order; left out, all that you hold"),
         screenshot,
       }),

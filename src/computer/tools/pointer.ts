@@ -43,7 +43,13 @@ function moveTool(computer: Computer, pointer: PointerGroup): ServedTool {
     {
       name: "computer_pointer_move",
       description: pointToolText(computer, "computer_pointer_move"),
-      input: z.object({ x: coordinate("x"), y: coordinate("y"), frame_id: frameId, screenshot, ...spaceArguments }),
+      input: z.strictObject({
+        x: coordinate("x"),
+        y: coordinate("y"),
+        frame_id: frameId,
+        screenshot,
+        ...spaceArguments,
+      }),
       output: InputResult,
       annotations: ACTS,
     },
@@ -72,7 +78,7 @@ function buttonTool(
     {
       name,
       description: pointToolText(computer, name),
-      input: z.object({
+      input: z.strictObject({
         button,
         x: optionalCoordinate("Move there first: x in the chosen space"),
         y: optionalCoordinate("Move there first: y in the chosen space"),
@@ -134,7 +140,7 @@ function positionTool(computer: Computer): ServedTool {
     {
       name: "computer_pointer_position",
       description: "Tell where the pointer is: on the screen, and in a frame's pixels.",
-      input: z.object({ frame_id: frameId }),
+      input: z.strictObject({ frame_id: frameId }),
       output: PointerPositionResult,
       annotations: READS,
     },
@@ -167,7 +173,7 @@ function listTool(computer: Computer): ServedTool {
     {
       name: "computer_pointer_list",
       description: "List the pointers that you can use, and which one is yours unless you name another.",
-      input: z.object({}),
+      input: z.strictObject({}),
       output: PointerListResult,
       annotations: READS,
     },

@@ -12,7 +12,7 @@ import { frameRegion } from "../spaces.js";
 import { optionalWholeNumber, READS, spaceArguments } from "./arguments.js";
 import { spaceOf } from "./points.js";
 
-const Input = z.object({
+const Input = z.strictObject({
   region: z
     .array(z.number())
     .nullable()

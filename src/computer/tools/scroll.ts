@@ -14,7 +14,7 @@ export function scrollTool(computer: Computer): ServedTool {
     {
       name: "computer_scroll",
       description: pointToolText(computer, "computer_scroll"),
-      input: z.object({
+      input: z.strictObject({
         direction: ScrollDirection.describe("Where the view goes: down shows what lies further down"),
         ...pointArguments(computer),
         amount: wholeNumber(1, driver.maxScrollAmount, 3, "How many steps of the wheel"),

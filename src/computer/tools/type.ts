@@ -17,7 +17,7 @@ export function typeTool(computer: Computer): ServedTool {
       description:
         "Type text into whatever has the keyboard focus, key by key; the clipboard stays as it is. Text that the computer " +
         "can't type whole is refused before anything is typed.",
-      input: z.object({
+      input: z.strictObject({
         text: z
           .string()
           .describe(`Any Unicode text of up to ${most} characters; \\n presses Enter and \\t presses Tab`),

@@ -14,7 +14,7 @@ export function waitTool(computer: Computer): ServedTool {
     {
       name: "computer_wait",
       description: "Do nothing for a while, as for a program that needs time, and then look if asked to.",
-      input: z.object({
+      input: z.strictObject({
         ms: wholeNumber(0, most, 1_000, `How long, in milliseconds, up to ${most}`),
         screenshot,
       }),

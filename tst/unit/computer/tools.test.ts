@@ -48,11 +48,15 @@ describe("the tools", () => {
     }
   });
 
-  it("take arguments they don't know, and null for those that may be left out, as the published server does", async () => {
+  it("take null for what may be left out, and refuse what they don't know rather than act without it", async () => {
     await using computer = await TestComputer.start(PaintDriver);
     const me = computer.caller();
     await me.frame();
-    await me.ok("computer_click", { x: 1, y: 1, frame_id: null, button: null, modifiers: null, space: null, more: 1 });
+    await me.ok("computer_click", { x: 1, y: 1, frame_id: null, button: null, modifiers: null, space: null });
+    const typo = await me.call("computer_click", { x: 1, y: 1, click_count: 2 });
+    expect(typo.structuredContent).toMatchObject({ code: "invalid_argument", applied: "no" });
+    expect(typo.structuredContent?.message).toMatch(/"click_count"; it takes x, y, .*count/);
+    expect(computer.driver.inputs).toHaveLength(1);
     expect(await me.refusal("computer_click", { x: 1, y: 1, count: null })).toEqual(["invalid_argument", "no"]);
     expect(await me.refusal("computer_click", { x: "1", y: 1 })).toEqual(["invalid_argument", "no"]);
   });
