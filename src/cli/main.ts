@@ -25,6 +25,7 @@ const COMMANDS: Record<string, () => Promise<Command>> = {
   call: async () => (await import("./call.js")).callCommand,
   shot: async () => (await import("./shot.js")).shotCommand,
   compare: async () => (await import("./compare.js")).compareCommand,
+  probe: async () => (await import("./probe.js")).probeCommand,
   skills: async () => (await import("./skills.js")).skillsCommand,
   driver: async () => (await import("./driver.js")).driverCommand,
 };

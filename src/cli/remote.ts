@@ -27,7 +27,7 @@ export function remoteCommand(command: Command): Command {
     .option("--json", "print JSON for machines");
 }
 
-function parseUrl(text: string): string {
+export function parseUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url?.protocol !== "http:" && url?.protocol !== "https:") {
     throw new InvalidArgumentError("It is not an http or https URL, such as http://127.0.0.1:18765.");
