@@ -38,6 +38,9 @@ bootstrap() {
   run node scripts/bootstrap.mjs "$@"
 }
 
+# Colours are for terminals: what is read from a file or a pipe has none, unless it was asked for.
+[ -t 1 ] || [ -n "${FORCE_COLOR-}" ] || export NO_COLOR=1
+
 [ $# -gt 0 ] || set -- help
 command=$1
 shift

@@ -13,14 +13,17 @@ export function readAliases(): Map<string, string> {
   return new Map(Object.entries(parse(readFileSync(join(packageRoot, ALIASES), "utf8")) as Record<string, string>));
 }
 
-/** The `file.ts#Class` behind a driver's alias; one that there isn't is a SetupError naming those that there are. */
-export function driverModule(alias: string, source: string): string {
+/**
+ * The `file.ts#Class` behind a driver's alias; one that there isn't is a SetupError naming those that there are, and `where` it
+ * was read.
+ */
+export function driverModule(alias: string, where = ""): string {
   const aliases = readAliases();
   const module = aliases.get(alias);
   if (module === undefined) {
     const names = [...aliases.keys()];
     const near = closest(alias, names);
-    throw new SetupError(`${source}: driver: no driver is called ${JSON.stringify(alias)}`, {
+    throw new SetupError(`${where === "" ? "" : `${where}: `}no driver is called ${JSON.stringify(alias)}`, {
       hint: `${near === undefined ? "" : `did you mean "${near}"? `}${ALIASES} names ${names.join(", ")}`,
     });
   }

@@ -1,5 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { Command, InvalidArgumentError } from "commander";
+import { closest } from "../closest.js";
+import { messageOf, SetupError } from "../errors.js";
 import type { CallToolResult, ImageContent, JsonObject } from "../protocol/tool.js";
 import { note, print, printJson } from "./output.js";
 import { type GivenOptions, remoteCommand, remoteOptions, withSession } from "./remote.js";
@@ -15,17 +17,36 @@ export const callCommand = remoteCommand(new Command("call"))
     `
 Examples:
   $ agentenv call http://127.0.0.1:18765 computer_click '{"x": 640, "y": 400}'
-  $ agentenv call http://127.0.0.1:18765 computer_screenshot --out desk.png`,
+  $ agentenv call http://127.0.0.1:18765 computer_screenshot --out desk.png
+
+A point without a frame_id is one of a screenshot that is taken first.`,
   )
   .action(async (url: string, tool: string, args: JsonObject, given: GivenOptions & { out?: string }) => {
     const options = remoteOptions(given);
-    const result = await withSession(url, options, (client) => client.call(tool, args));
+    const result = await withSession(url, options, async (client) => {
+      const tools = (await client.tools()).map(({ name }) => name);
+      if (!tools.includes(tool)) {
+        const near = closest(tool, tools);
+        throw new SetupError(`there is no tool ${JSON.stringify(tool)}`, {
+          hint: `${near === undefined ? "" : `did you mean ${near}? `}agentenv tools ${url} lists those that there are`,
+        });
+      }
+      if (pointsWithoutFrame(tool, args)) await client.call("computer_screenshot", {});
+      return await client.call(tool, args);
+    });
     const images = (result.content ?? []).filter((block): block is ImageContent => block.type === "image");
     if (given.out !== undefined) saveImage(given.out, images);
     if (options.json) printJson(result);
     else show(result, given.out);
     if (result.isError) process.exitCode = 1;
   });
+
+/** Each call by hand is a session of its own, which has seen no frame yet that a point could be in. */
+function pointsWithoutFrame(tool: string, args: JsonObject): boolean {
+  return (
+    tool.startsWith("computer_") && args.frame_id === undefined && ("x" in args || "path" in args || "region" in args)
+  );
+}
 
 function parseArguments(text: string): JsonObject {
   try {
@@ -45,7 +66,14 @@ export function saveImage(file: string, images: readonly ImageContent[]): void {
     process.exitCode = 1;
     return;
   }
-  writeFileSync(file, Buffer.from(image.data, "base64"));
+  try {
+    writeFileSync(file, Buffer.from(image.data, "base64"));
+  } catch (thrown) {
+    throw new SetupError(`the image can't be written: ${messageOf(thrown)}`, {
+      hint: "name a file in a folder that is there and that you may write to",
+      cause: thrown,
+    });
+  }
   note(`wrote ${file} (${image.mimeType})`);
 }
 

@@ -1,8 +1,7 @@
 import { Command } from "commander";
-import { SetupError } from "../errors.js";
 import { CARD_PATH, Card } from "../protocol/card.js";
 import { print, printJson, styled, table } from "./output.js";
-import { type GivenOptions, get, remoteCommand, remoteOptions } from "./remote.js";
+import { type GivenOptions, get, refusal, remoteCommand, remoteOptions } from "./remote.js";
 
 /** `agentenv card URL`: what an environment says of itself. */
 export const cardCommand = remoteCommand(new Command("card"))
@@ -11,7 +10,7 @@ export const cardCommand = remoteCommand(new Command("card"))
   .action(async (url: string, given: GivenOptions) => {
     const options = remoteOptions(given);
     const { status, body } = await get(url, CARD_PATH, options);
-    if (status !== 200) throw new SetupError(`${url}${CARD_PATH} answered ${status}: ${JSON.stringify(body)}`);
+    if (status !== 200) throw refusal(url, status, body);
     if (options.json) {
       printJson(body);
       return;

@@ -67,7 +67,7 @@ export const driverCommand = new Command("driver")
   .addCommand(pinCommand);
 
 async function installerOf(driver: string): Promise<DriverInstaller> {
-  const found = await loadClass(packageRoot, driverModule(driver, "agentenv driver"));
+  const found = await loadClass(packageRoot, driverModule(driver));
   const { installer } = found as { installer?: DriverInstaller };
   if (installer !== undefined) return installer;
   throw new SetupError(`the driver ${driver} needs nothing installed`, { hint: "start it: agentenv up" });

@@ -49,6 +49,9 @@ for (const command of [program, ...program.commands, ...program.commands.flatMap
   command.exitOverride().showHelpAfterError("(--help says what it takes)").showSuggestionAfterError();
 }
 
+// Whoever reads the output may have seen enough, as `head` has.
+process.stdout.on("error", (error: NodeJS.ErrnoException) => process.exit(error.code === "EPIPE" ? 0 : 1));
+
 try {
   await program.parseAsync();
 } catch (thrown) {

@@ -81,16 +81,37 @@ export async function withSession<T>(
   }
   try {
     return await work(client);
+  } catch (thrown) {
+    throw answered(thrown);
   } finally {
     await client.close();
   }
 }
 
+/** MCP's own errors are numbered and are an answer to what was asked, not a fault of the command line. */
+function answered(thrown: unknown): unknown {
+  const { code } = thrown as { code?: unknown };
+  if (!(thrown instanceof Error) || typeof code !== "number") return thrown;
+  return new SetupError(thrown.message.replace(/^MCP error -?\d+: /, ""), { cause: thrown });
+}
+
 /** An error that an environment answered with is told by its own message; else nothing answered there. */
 function unreachable(url: string, thrown: unknown): SetupError {
   const cause = thrown instanceof Error && thrown.cause instanceof Error ? thrown.cause : thrown;
+  const { code } = thrown as { code?: unknown };
+  if (code === 401 || code === 403) return refusal(url, code, undefined);
   return new SetupError(`${url} can't be used: ${messageOf(cause) || String((cause as NodeJS.ErrnoException).code)}`, {
     hint: "is an environment running there? `npm start` and `agentenv up` print its address",
     cause: thrown,
   });
+}
+
+/** What an answer that isn't a success says to a person. */
+export function refusal(url: string, status: number, body: unknown): SetupError {
+  if (status === 401 || status === 403) {
+    return new SetupError(`${url} ${status === 401 ? "asks for a bearer token" : "refuses this token"}`, {
+      hint: "put the token into a file and name it with --token-file FILE, or set the variable AGENTENV_TOKEN",
+    });
+  }
+  return new SetupError(`${url} answered ${status}: ${JSON.stringify(body)}`);
 }

@@ -24,10 +24,19 @@ const READY_MS = 60_000;
 
 const side = await serverSide();
 const plan = side.payload as StartPlan;
-const log = createLog(plan.log);
+const log = openLog();
 /** What has to be closed, newest last. */
 const open: (() => Promise<unknown>)[] = [];
 side.stopping.addEventListener("abort", () => void stop(0), { once: true });
+
+function openLog(): Logger {
+  try {
+    return createLog(plan.log);
+  } catch (thrown) {
+    reportFailure(thrown);
+    process.exit(1);
+  }
+}
 
 let stopped = false;
 async function stop(code: number): Promise<void> {

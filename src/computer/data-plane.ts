@@ -67,7 +67,7 @@ function markedFile(part: Part): MarkedFile {
   if (!checked.success) {
     throw new AgentEnvError(
       "invalid_argument",
-      `the path ${JSON.stringify(path)} is not ${describeIssues(checked.error)}`,
+      `the path ${JSON.stringify(path)} is not ${typeof path === "string" ? describeIssues(checked.error) : "a text"}`,
     );
   }
   const grant = read === undefined ? undefined : ReadGrant.safeParse(read);

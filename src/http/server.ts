@@ -41,6 +41,9 @@ export function buildHttp(application: Application, mcp: McpEndpoint, options: H
     connectionTimeout: 0,
     keepAliveTimeout: 72_000,
     forceCloseConnections: true,
+    frameworkErrors: (error, request, reply) => {
+      void sendError(reply, asError(error, request));
+    },
   });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));

@@ -9,7 +9,7 @@ export const DATA_OBJECTS_URN = "urn:agentenv:data-objects/v1";
 
 /** A path below a root that the receiver chooses: normalized, relative, with forward slashes. */
 export const RelativePath = z.string().refine(isRelativePath, {
-  error: "a normalized path relative to the root: no leading slash, no '.', '..' or empty part, no NUL",
+  error: "a normalized path relative to the root: no leading slash, no '.', '..' or empty part, no backslash, no NUL",
 });
 
 function isRelativePath(path: string): boolean {

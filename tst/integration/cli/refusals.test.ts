@@ -104,6 +104,11 @@ describe("agentenv up refuses, with what to do", () => {
     expectRefusal(await up(["bundles/desk", "--port", "0", "--host", "0.0.0.0"]), /--tokens/, /--insecure/);
   });
 
+  it("a log file that the session user can't write", async () => {
+    const exit = await up(["bundles/desk", "--port", "0", "--log-file", "/nowhere/at/all.log"]);
+    expectRefusal(exit, /log file \/nowhere\/at\/all\.log/, /session user/);
+  });
+
   it("an option that there isn't, and a port that is no port", async () => {
     expectRefusal(await up(["bundles/desk", "--prot", "1"]), /--prot/, /--port/);
     expectRefusal(await up(["bundles/desk", "--port", "eighty"]), /--port/, /0 to 65535/);

@@ -64,7 +64,7 @@ describe("env.toml", () => {
   it("refuses a driver that no alias names, with those that there are", () => {
     expect(driverModule("cua-driver", "f")).toBe("drivers/cua-driver/driver.ts#CuaDriver");
     try {
-      driverModule("cua-drive", "f/env.toml");
+      driverModule("cua-drive", "f/env.toml: driver");
       expect.unreachable();
     } catch (thrown) {
       expect(thrown).toBeInstanceOf(SetupError);

@@ -101,6 +101,11 @@ describe("the HTTP surface", () => {
   it("answers a path that isn't there, and a body over its limit, in the protocol's error shape", async () => {
     const nowhere = await fetch(`${serving.url}/nowhere`);
     expect([nowhere.status, ((await nowhere.json()) as { ok: boolean }).ok]).toEqual([404, false]);
+    const malformed = await fetch(`${serving.url}/%zz`);
+    expect([malformed.status, await malformed.json()]).toEqual([
+      400,
+      { ok: false, error: expect.objectContaining({ code: "invalid_params" }) },
+    ]);
     const large = await fetch(`${serving.url}/agentenv/ext/stock/fail`, { method: "POST", body: "x".repeat(2 << 20) });
     expect(large.status).toBe(413);
     expect(await large.json()).toMatchObject({ ok: false, error: { code: "limit_exceeded" } });
