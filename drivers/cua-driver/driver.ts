@@ -5,6 +5,7 @@ import type { DriverInstaller } from "../../src/computer/installer.js";
 import type { Capture, Delivery, PlannedInput } from "../../src/computer/operations.js";
 import type { SupportedPlatform } from "../../src/computer/platform.js";
 import type { RunningService, ServiceSpec } from "../../src/computer/session.js";
+import type { Application } from "../../src/environment/application.js";
 import type { ToolContext } from "../../src/environment/context.js";
 import type { ForwardedServer } from "../../src/environment/forwarded-server.js";
 import { AgentEnvError, SetupError } from "../../src/errors.js";
@@ -18,6 +19,7 @@ import { DesktopCalls } from "./desktop-calls.js";
 import { ToolForwarding } from "./forwarding.js";
 import { installCuaDriver, installedDriver, readServed, verifyExecutable, verifyInstalled } from "./install.js";
 import { changePin } from "./make-pin.js";
+import { refuseNested, runsTools } from "./nested-tools.js";
 import { pinFile, pinned } from "./pin.js";
 import type { Pin } from "./pin-schema.js";
 import { daemonCheck, type ReadyContext, startChecks } from "./ready-checks.js";
@@ -49,6 +51,7 @@ export class CuaDriver extends ComputerDriver {
   readonly #sessions: CallerSessions;
   readonly #watch: DaemonWatch;
   readonly #settings: CuaSettings;
+  #application: Application | undefined;
   #prepared: { readonly served: Served; readonly tools: ToolForwarding } | undefined;
 
   constructor(options: DriverOptions) {
@@ -78,7 +81,10 @@ export class CuaDriver extends ComputerDriver {
         this.inputTurn(caller, signal, async (turn) => {
           const { reply, settled } = send();
           turn.outlast(settled);
-          return await reply;
+          const answer = await reply;
+          // What others send next comes after what this set off in the window manager.
+          await this.session.inputSettled?.();
+          return answer;
         }),
       inputDelivered: ({ caller }) => this.inputDelivered(caller),
       deadlines: this.#toolDeadlines(served),
@@ -153,6 +159,18 @@ export class CuaDriver extends ComputerDriver {
   }
 
   /** A tool that isn't served, whosever it is, is answered as cua-driver answers one that there isn't. */
+  override mounted(application: Application): void {
+    super.mounted(application);
+    this.#application = application;
+  }
+
+  /** What a caller may not call by itself it may not run inside another tool either. */
+  override onToolCall({ tool, arguments: args, role }: ToolContext): undefined {
+    if (!runsTools(tool)) return;
+    const names = this.#known.served.tools.map(({ name }) => name);
+    refuseNested(tool, args, names, (name) => this.#application?.allows(name, role) ?? true);
+  }
+
   override async onUnknownTool(context: ToolContext): Promise<ToolResult | undefined> {
     const { tool, caller, signal } = context;
     const given: unknown = context.arguments;

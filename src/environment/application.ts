@@ -220,6 +220,11 @@ export class Application implements Mounted {
     return this.#lists.json(role, behind);
   }
 
+  /** Whether callers of a role may call a tool: it is served to them and not disabled. */
+  allows(name: string, role: string | undefined): boolean {
+    return this.filter.serves(name, role) && !this.access.isDisabled(role, name);
+  }
+
   /**
    * Calls a tool for a caller. A refusal or a failure is a result with `isError`; undefined means that no tool of that name
    * is served.
