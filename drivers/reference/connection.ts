@@ -54,7 +54,7 @@ export class Connection implements Disposable {
         client.stream?.destroy();
         failed("does not answer");
       }, OPEN_MS);
-      const client = x11().createClient({ display: name, shm: options.shm }, (error, display) => {
+      const client = x11().createClient({ display: name, shm: options.shm, bufferRequests: true }, (error, display) => {
         if (error) return failed(`can't be reached: ${error.message}`, error);
         clearTimeout(timer);
         try {

@@ -3,17 +3,21 @@ import type { Delivery } from "../../src/computer/operations.js";
 import { AgentEnvError } from "../../src/errors.js";
 import { ConnectionLost } from "./connection.js";
 import type { InputSession } from "./input-session.js";
+import type { Keymap } from "./keymap.js";
 import { unavailable } from "./link.js";
 
 /** Puts one thing back as it was: lets a key up, sets a lock again. */
-export type Undo = (session: InputSession) => Promise<void>;
+export type Undo = (session: InputSession) => void | Promise<void>;
 
 /** From how long a hold on keys would begin to repeat, in milliseconds; servers wait 200 at least. */
 const REPEAT_MS = 150;
 
 /**
- * The hand of one input call: it presses, moves and waits, and knows what it has to put back. Events are sent one by one, each
- * with a round trip, and none once the call's signal is aborted.
+ * The hand of one input call: it presses, moves and waits, and knows what it has to put back. Nothing is sent once the call's
+ * signal is aborted.
+ *
+ * While a modifier is down each event has a round trip of its own: in a burst without one, servers have been seen to leave held
+ * modifiers out of the state of all events but the first.
  */
 export class Hand {
   readonly #undo: { what: string; undo: Undo }[] = [];
@@ -23,6 +27,7 @@ export class Hand {
     readonly session: InputSession,
     /** The keys that are down; kept up to date by what the hand does. */
     readonly down: Set<number>,
+    private readonly keymap: Keymap,
     readonly signal: AbortSignal,
     private readonly delivery: Delivery,
   ) {}
@@ -35,12 +40,14 @@ export class Hand {
     this.#begin();
     this.#later(`key ${keycode}`, (session) => session.key(keycode, false));
     this.down.add(keycode);
-    await this.session.key(keycode, true);
+    this.session.key(keycode, true);
+    await this.#inStep();
   }
 
   async release(keycode: number): Promise<void> {
     this.#begin();
-    await this.session.key(keycode, false);
+    this.session.key(keycode, false);
+    await this.#inStep();
     this.down.delete(keycode);
     this.#done(`key ${keycode}`);
   }
@@ -48,26 +55,39 @@ export class Hand {
   async pressButton(button: number): Promise<void> {
     this.#begin();
     this.#later(`button ${button}`, (session) => session.button(button, false));
-    await this.session.button(button, true);
+    this.session.button(button, true);
+    await this.#inStep();
   }
 
   async releaseButton(button: number): Promise<void> {
     this.#begin();
-    await this.session.button(button, false);
+    this.session.button(button, false);
+    await this.#inStep();
     this.#done(`button ${button}`);
   }
 
   async move(x: number, y: number): Promise<void> {
     this.#begin();
-    await this.session.move(x, y);
+    this.session.move(x, y);
+    await this.#inStep();
   }
 
   /** Lets a key up that somebody else holds, until the end of the call. */
   async lift(keycode: number): Promise<void> {
     this.#begin();
     this.#later(`lifted ${keycode}`, (session) => session.key(keycode, true));
-    await this.session.key(keycode, false);
+    this.session.key(keycode, false);
+    await this.arrived();
     this.down.delete(keycode);
+  }
+
+  /** Resolves once the server has taken all that was sent. */
+  arrived(): Promise<void> {
+    return this.session.connection.sync();
+  }
+
+  async #inStep(): Promise<void> {
+    for (const keycode of this.down) if (this.keymap.hasModifiers(keycode)) return this.arrived();
   }
 
   /** Takes locks off until the end of the call. */
@@ -86,7 +106,9 @@ export class Hand {
 
   async pause(ms: number): Promise<void> {
     this.signal.throwIfAborted();
-    if (ms > 0) await sleep(ms, undefined, { signal: this.signal });
+    if (ms <= 0) return;
+    await this.arrived();
+    await sleep(ms, undefined, { signal: this.signal });
   }
 
   /** What was pressed stays down after the call. */
@@ -102,6 +124,7 @@ export class Hand {
       if (last === undefined) return [];
       try {
         await last.undo(this.session);
+        await this.arrived();
       } catch (thrown) {
         if (thrown instanceof ConnectionLost) return this.#undo.map(({ undo }) => undo).reverse();
         throw thrown;

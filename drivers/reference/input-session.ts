@@ -124,25 +124,20 @@ export class InputSession implements Session {
     await this.connection.sync();
   }
 
-  key(keycode: number, down: boolean): Promise<void> {
-    return this.#fake(down ? KEY_PRESS : KEY_RELEASE, keycode, 0, 0);
+  key(keycode: number, down: boolean): void {
+    this.#fake(down ? KEY_PRESS : KEY_RELEASE, keycode, 0, 0);
   }
 
-  button(button: number, down: boolean): Promise<void> {
-    return this.#fake(down ? BUTTON_PRESS : BUTTON_RELEASE, button, 0, 0);
+  button(button: number, down: boolean): void {
+    this.#fake(down ? BUTTON_PRESS : BUTTON_RELEASE, button, 0, 0);
   }
 
-  move(x: number, y: number): Promise<void> {
-    return this.#fake(MOTION, 0, x, y);
+  move(x: number, y: number): void {
+    this.#fake(MOTION, 0, x, y);
   }
 
-  /**
-   * One event, and a round trip: in a burst without one the server has been seen to leave held modifiers out of the state of
-   * all events but the first.
-   */
-  async #fake(type: number, detail: number, x: number, y: number): Promise<void> {
+  #fake(type: number, detail: number, x: number, y: number): void {
     this.connection.tell(() => this.xtest.FakeInput(type, detail, 0, 0, x, y));
-    await this.connection.sync();
   }
 }
 

@@ -39,7 +39,7 @@ export class Input {
   async perform<P>(signal: AbortSignal, delivery: Delivery, plan: InputPlan<P>): Promise<void> {
     const own = new Set(delivery.held.own.flatMap((key) => this.held.get(key) ?? []));
     const { session, prepared, layout, locks } = await this.link.read((each) => this.#prepare(each, plan));
-    const hand = new Hand(session, new Set(layout.down), signal, delivery);
+    const hand = new Hand(session, new Set(layout.down), layout.keymap, signal, delivery);
     try {
       if (plan.alone !== false) {
         for (const keycode of layout.down) {
@@ -48,6 +48,7 @@ export class Input {
       }
       if (locks !== 0) await hand.unlock(locks);
       await plan.act(hand, prepared, { ...layout, down: hand.down });
+      await hand.arrived();
     } catch (thrown) {
       throw hand.failure(thrown);
     } finally {
@@ -67,6 +68,7 @@ export class Input {
       const debt = this.#debts[0];
       if (debt === undefined) return;
       await debt(session);
+      await session.connection.sync();
       this.#debts.shift();
     }
   }

@@ -49,6 +49,11 @@ export class Keymap {
     return [this.map.symbolAt(keycode, 0, 0), this.map.symbolAt(keycode, 0, SHIFT)];
   }
 
+  /** Whether the key has modifiers, which are in the state of what comes while it is down. */
+  hasModifiers(keycode: number): boolean {
+    return this.map.modifiersOf(keycode) !== 0;
+  }
+
   /** Whether the key, while it is down, applies to what else is pressed, and can be let up and pressed again. */
   isModifier(keycode: number): boolean {
     return this.map.modifiersOf(keycode) !== 0 && !this.map.symbols(keycode).some((symbol) => LOCKING.has(symbol));

@@ -6,7 +6,7 @@ import { createRequire } from "node:module";
  */
 export interface X11 {
   createClient(
-    options: { display: string; shm: boolean },
+    options: { display: string; shm: boolean; bufferRequests: true },
     done: (error: Error | undefined, display: XDisplay) => void,
   ): XClient;
   readonly keySyms: Readonly<Record<string, number | { code: number; description: string | null }>>;

@@ -80,8 +80,12 @@ async function send(
   try {
     const effect = await deadline.bound(work);
     turn.delivered();
-    // What is sent next, by whomever, comes after what this input set off in the window manager.
-    if (PASSED_ON.has(call.planned.kind)) await computer.inputSettled();
+    // What is sent next, by whomever, comes after what this input set off in the window manager; a picture shows it.
+    if (PASSED_ON.has(call.planned.kind)) {
+      const settled = computer.inputSettled();
+      if (call.screenshot) await settled;
+      else turn.outlast(settled);
+    }
     return effect ?? undefined;
   } catch (thrown) {
     const error = failure(thrown, delivery.hasSent, deadline);

@@ -1,3 +1,4 @@
+import { endianness } from "node:os";
 import sharp, { type Sharp } from "sharp";
 import { AgentEnvError } from "../errors.js";
 import type { Capture } from "./operations.js";
@@ -7,6 +8,8 @@ import type { Box } from "./spaces.js";
 const JPEG_QUALITY = 85;
 /** The fastest setting whose files stay small on screens. */
 const PNG = { compressionLevel: 2, adaptiveFiltering: false } as const;
+/** Huffman tables made for the picture take more time than all the rest, for a tenth of the size. */
+const JPEG = { optimiseCoding: false } as const;
 
 /** How many buffers for raw pixels are kept at hand. */
 const MAX_SPARE = 2;
@@ -60,7 +63,12 @@ export class Picture {
   /** A JPEG of the picture, from what there is at hand; the last one made is kept until `forgetJpeg`. */
   async jpeg(quality: number = JPEG_QUALITY): Promise<Buffer> {
     if (this.#jpeg?.quality !== quality) {
-      const data = this.#reading((pixels) => pixels.removeAlpha().jpeg({ quality }).toBuffer());
+      const data = this.#reading((pixels) =>
+        pixels
+          .removeAlpha()
+          .jpeg({ ...JPEG, quality })
+          .toBuffer(),
+      );
       this.#jpeg = { quality, data };
     }
     const jpeg = await this.#jpeg.data;
@@ -138,14 +146,38 @@ function rgbOf({ raw, layout, width, height }: Raw): Pixels {
   }
   if (layout === "RGB") return { bytes: raw, ours: false };
   const rgb = SPARE.take(width * height * 3);
-  const [red, blue] = layout === "BGRX" ? [2, 0] : [0, 2];
-  for (let from = 0, to = 0; from < raw.length; from += 4, to += 3) {
-    rgb[to] = raw[from + red] as number;
-    rgb[to + 1] = raw[from + 1] as number;
-    rgb[to + 2] = raw[from + blue] as number;
-  }
+  dropFourth(raw, rgb, layout === "BGRX");
   return { bytes: rgb, ours: true };
 }
+
+/** Copies three bytes of every four, turned round where `swap` says so. */
+function dropFourth(from: Buffer, to: Buffer, swap: boolean): void {
+  const [first, third] = swap ? [2, 0] : [0, 2];
+  const pixels = from.length / 4;
+  let done = 0;
+  if (LITTLE_ENDIAN && from.byteOffset % 4 === 0 && to.byteOffset % 4 === 0) {
+    // Four pixels at a time, as three words: the same in two thirds of the time.
+    const words = new Uint32Array(from.buffer, from.byteOffset, pixels);
+    const out = new Uint32Array(to.buffer, to.byteOffset, Math.floor((pixels * 3) / 4));
+    const pixel = swap ? turned : straight;
+    for (let at = 0; done + 4 <= pixels; done += 4, at += 3) {
+      const b = pixel(words[done + 1] as number);
+      const c = pixel(words[done + 2] as number);
+      out[at] = pixel(words[done] as number) | (b << 24);
+      out[at + 1] = (b >>> 8) | (c << 16);
+      out[at + 2] = (c >>> 16) | (pixel(words[done + 3] as number) << 8);
+    }
+  }
+  for (; done < pixels; done += 1) {
+    to[done * 3] = from[done * 4 + first] as number;
+    to[done * 3 + 1] = from[done * 4 + 1] as number;
+    to[done * 3 + 2] = from[done * 4 + third] as number;
+  }
+}
+
+const LITTLE_ENDIAN = endianness() === "LE";
+const straight = (word: number) => word & 0xffffff;
+const turned = (word: number) => ((word >>> 16) & 0xff) | (word & 0xff00) | ((word & 0xff) << 16);
 
 /** The picture of a capture, the same one for the same capture. */
 export class PictureCache {
