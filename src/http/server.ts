@@ -35,6 +35,8 @@ export function buildHttp(application: Application, mcp: McpEndpoint, options: H
   const app = fastify({
     loggerInstance: options.log,
     logController: new LogController({ disableRequestLogging: true }),
+    // A logger for each request is a tenth of what a short call costs, and nothing here logs with one.
+    childLoggerFactory: (logger) => logger,
     bodyLimit: BODY_BYTES,
     // A slow or silent client is let go; a call itself may take longer, which these don't bound.
     requestTimeout: 300_000,

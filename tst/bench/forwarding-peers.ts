@@ -76,7 +76,7 @@ create_proxy(config).run(transport="http", host="127.0.0.1", port=int(sys.argv[1
     ],
     ["FastMCP's proxy", (port) => [join(FOLDER, "venv/bin/python"), proxy, `${port}`]],
   ];
-  const peers = [await startOurs([node, ours, ...program])];
+  const peers = [await startOurs([node, "--expose-gc", ours, ...program])];
   for (const [name, args] of commands) peers.push(await start(name, args));
   return peers;
 }
