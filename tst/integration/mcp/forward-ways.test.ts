@@ -1,0 +1,117 @@
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import {
+  LoggingMessageNotificationSchema,
+  ResourceListChangedNotificationSchema,
+  ResourceUpdatedNotificationSchema,
+} from "@modelcontextprotocol/sdk/types.js";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ForwardingEnv } from "../../fakes/forwarding-env.js";
+import { PostOffice } from "../../fakes/post-office.js";
+import { type Serving, serve } from "../../fakes/serving.js";
+import { MISBEHAVING } from "../../harness/everything.js";
+import { until } from "../../harness/until.js";
+
+let office: PostOffice;
+let behind: Serving;
+beforeEach(async () => {
+  office = new PostOffice();
+  behind = await serve(office);
+});
+afterEach(async () => {
+  await behind[Symbol.asyncDispose]();
+});
+
+describe.each([{ shared: false }, { shared: true }])(
+  "what a forwarded server of ours says of its own accord ($shared)",
+  ({ shared }) => {
+    it("reaches who subscribed, and everybody that a list has changed", async () => {
+      await using serving = await serve(new ForwardingEnv({ url: `${behind.url}/mcp`, shared }));
+      const heard: string[] = [];
+      const clients = await Promise.all(
+        ["one", "two"].map(async (name) => {
+          const client = await serving.client();
+          client.setNotificationHandler(
+            ResourceUpdatedNotificationSchema,
+            ({ params }) => void heard.push(`${name} ${params.uri}`),
+          );
+          client.setNotificationHandler(ResourceListChangedNotificationSchema, () => void heard.push(`${name} list`));
+          await client.listResources();
+          return client;
+        }),
+      );
+      await clients[0]?.subscribeResource({ uri: "letters://1" });
+      office.resourceUpdated("letters://1");
+      office.resourcesChanged();
+      await until(() => heard.length >= 3);
+      expect(heard.sort()).toEqual(["one letters://1", "one list", "two list"]);
+      office.letters.set("9", "Dear Eve");
+      expect((await clients[1]?.listResources())?.resources.map(({ uri }) => uri)).toContain("letters://9");
+    });
+
+    it("goes with the call that it belongs to, down to the level that the client asked for", async () => {
+      await using serving = await serve(new ForwardingEnv({ url: `${behind.url}/mcp`, shared }));
+      const client = await serving.client();
+      const heard: unknown[] = [];
+      client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => void heard.push(params.level));
+      await client.callTool({ name: "chatter" });
+      expect(heard).toEqual(["debug", "warning"]);
+      await client.setLoggingLevel("warning");
+      await client.callTool({ name: "chatter" });
+      expect(heard.slice(2)).toEqual(["warning"]);
+    });
+  },
+);
+
+describe("a forwarded call", () => {
+  it("is followed to its answer when the server lets the connection go in between", async () => {
+    await using serving = await serve(new ForwardingEnv({ url: `${behind.url}/mcp` }));
+    const client = await serving.client();
+    const seen: number[] = [];
+    const call = client.callTool({ name: "slow" }, undefined, {
+      onprogress: ({ progress }) => {
+        seen.push(progress);
+        office.release();
+      },
+    });
+    expect((await call).content).toEqual([{ type: "text", text: "done" }]);
+    expect(seen).toEqual([1, 2]);
+  });
+
+  it("is given up after the server said nothing for too long, which is said as unknown", async () => {
+    const command = [process.execPath, MISBEHAVING] as const;
+    await using serving = await serve(new ForwardingEnv({ command, silenceMs: 200 }));
+    const client = await serving.client();
+    const { structuredContent } = await client.callTool({ name: "odd", arguments: { kind: "silent" } });
+    expect(structuredContent).toMatchObject({ code: "timeout", applied: "unknown", retryable: false });
+    expect((await client.callTool({ name: "odd", arguments: { kind: "content" } })).content).toEqual([]);
+  });
+
+  it("of a caller above the bound is refused, and those below go on", async () => {
+    await using serving = await serve(new ForwardingEnv({ url: `${behind.url}/mcp`, maxSessions: 1 }));
+    const [one, two] = [await serving.client(), await serving.client()];
+    expect((await one.callTool({ name: "blocks" })).isError).toBeUndefined();
+    expect((await two.callTool({ name: "blocks" })).structuredContent).toMatchObject({
+      code: "limit_exceeded",
+      applied: "no",
+    });
+    await (one.transport as unknown as { terminateSession(): Promise<void> }).terminateSession();
+    await until(async () => (await two.callTool({ name: "blocks" })).isError === undefined);
+  });
+
+  it("leaves the client's own notifications to the server", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "forward-"));
+    try {
+      const log = join(folder, "log");
+      const command = [process.execPath, MISBEHAVING] as const;
+      await using serving = await serve(new ForwardingEnv({ command, env: { ODD_LOG: log } }));
+      const client = await serving.client({}, { roots: { listChanged: true } });
+      await client.callTool({ name: "odd", arguments: { kind: "content" } });
+      await client.sendRootsListChanged();
+      await until(async () => (await readFile(log, "utf8")).includes("notifications/roots/list_changed"));
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  });
+});
