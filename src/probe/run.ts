@@ -8,8 +8,8 @@ import { type CheckResult, type Level, type ProbeReport, resultOf, verdicts } fr
 
 /** How long a check may take where it doesn't say, in milliseconds. */
 const CHECK_MS = 20_000;
-/** How long one call may take. */
 const CALL_MS = 30_000;
+const SETTLE_MS = 5_000;
 
 export interface ProbeOptions {
   readonly level: Level;
@@ -17,6 +17,8 @@ export interface ProbeOptions {
   readonly token?: string;
   /** How long one call may take, in milliseconds. Default 30,000. */
   readonly timeoutMs?: number;
+  /** How long an effect may take to reach the fixture, in milliseconds. Default 5,000. */
+  readonly settleMs?: number;
   /** Ends the probe: what was staged is taken away, and then its reason is thrown. */
   readonly signal?: AbortSignal;
   readonly onResult?: (result: CheckResult) => void;
@@ -29,7 +31,8 @@ export interface ProbeOptions {
  * (a RemoteError, or what MCP's client throws) and the reason of an aborted signal.
  */
 export async function runProbe(url: string, options: ProbeOptions): Promise<ProbeReport> {
-  const { level, token, timeoutMs = CALL_MS, signal = new AbortController().signal, checks = CHECKS } = options;
+  const { level, token, timeoutMs = CALL_MS, settleMs = SETTLE_MS } = options;
+  const { signal = new AbortController().signal, checks = CHECKS } = options;
   const started = new Date();
   const client = { timeoutMs, ...(token === undefined ? {} : { token }) };
   const driver = await Driver.at(url, client, signal);
@@ -44,7 +47,7 @@ export async function runProbe(url: string, options: ProbeOptions): Promise<Prob
   for (const check of checks) {
     if (check.level === "basic") record(await one(check, driver, (own) => check.run(own)));
   }
-  if (level === "full") await runFull(driver, checks, record);
+  if (level === "full") await runFull(driver, checks, settleMs, record);
   return {
     level,
     driver: driver.card.name,
@@ -57,7 +60,12 @@ export async function runProbe(url: string, options: ProbeOptions): Promise<Prob
   };
 }
 
-async function runFull(driver: Driver, all: readonly Check[], record: (result: CheckResult) => void): Promise<void> {
+async function runFull(
+  driver: Driver,
+  all: readonly Check[],
+  settleMs: number,
+  record: (result: CheckResult) => void,
+): Promise<void> {
   const checks = all.filter((check) => check.level === "full");
   if (checks.length === 0) return;
   const unverified = (why: string) => {
@@ -78,7 +86,7 @@ async function runFull(driver: Driver, all: readonly Check[], record: (result: C
   const { fixture, layout } = staged;
   try {
     for (const check of checks) {
-      const run = async (own: Driver) => check.run(new Board(own, await own.session(), fixture.path, layout));
+      const run = async (own: Driver) => check.run(new Board(own, await own.session(), fixture.path, layout, settleMs));
       record(await one(check, driver, run));
     }
   } finally {

@@ -62,7 +62,7 @@ export const callerChecks: (BasicCheck | FullCheck)[] = [
         await sleep(APART_MS, undefined, { signal: driver.signal });
       }
       await Promise.all(calls);
-      const events = await board.events(count, (seen) => seen.length >= 2 * CALLS, 10_000);
+      const events = await board.events(count, (seen) => seen.length >= 2 * CALLS);
       expectSame("how many events came", events.length, 2 * CALLS);
       const torn = events.findIndex(([kind], index) => kind !== (index % 2 === 0 ? "down" : "up"));
       expectThat(torn === -1, `event ${torn} is no whole click's: ${JSON.stringify(events.slice(torn - 1, torn + 2))}`);

@@ -96,11 +96,13 @@ export const clickChecks: FullCheck[] = [
       const { scale } = crop.display;
       const at = (row: number, column: number) => board.cell(row, column).map((each) => Math.floor(each * scale));
       const [first, second] = [await pressed(board, "6,4"), await pressed(board, "4,7")];
+      const [left, top] = [Math.floor(3 * layout.cell * scale) + 1, Math.floor(2 * layout.cell * scale) + 3];
+      const inner = await session.shot({ region: [left, top, crop.width, crop.height], frame_id: crop.frame_id });
+      // Neither is the latest frame.
+      await session.shot();
       const [x, y] = at(6, 4);
       await session.ok("computer_click", { x, y, frame_id: crop.frame_id });
       await hit(board, "6,4", first);
-      const [left, top] = [Math.floor(3 * layout.cell * scale) + 1, Math.floor(2 * layout.cell * scale) + 3];
-      const inner = await session.shot({ region: [left, top, crop.width, crop.height], frame_id: crop.frame_id });
       const [x2 = 0, y2 = 0] = at(4, 7);
       await session.ok("computer_click", { x: x2 - left, y: y2 - top, frame_id: inner.frame_id });
       await hit(board, "4,7", second);
