@@ -14,6 +14,7 @@ export class Connection implements Disposable {
   readonly root: number;
   readonly depth: number;
   #lost: ConnectionLost | undefined;
+  #answeredAt = Number.NEGATIVE_INFINITY;
   readonly #waiting = new Set<(lost: ConnectionLost) => void>();
   readonly #watch: NodeJS.Timeout;
 
@@ -72,6 +73,11 @@ export class Connection implements Disposable {
     return this.#lost !== undefined;
   }
 
+  /** How long ago the server last answered, in milliseconds; all events from before have come. */
+  get sinceAnswer(): number {
+    return performance.now() - this.#answeredAt;
+  }
+
   /** The answer to one request. A protocol error that answers it is thrown as it is. */
   ask<T>(request: (done: Done<T>) => void): Promise<T> {
     return new Promise<T>((resolve, reject) => {
@@ -83,6 +89,7 @@ export class Connection implements Disposable {
       this.#watch.refresh();
       request((error, value) => {
         this.#waiting.delete(reject);
+        this.#answeredAt = performance.now();
         if (error) reject(error);
         else resolve(value);
         return true;

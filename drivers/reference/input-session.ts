@@ -14,6 +14,11 @@ const MOTION = 6;
 /** XKB's events NewKeyboardNotify and MapNotify, and all parts of a map. */
 const MAP_EVENTS = 0x1 | 0x2;
 const MAP_PARTS = 0xff;
+/** XKB's event StateNotify, and what changes of modifiers and groups are told of: all. */
+const STATE_EVENT = 0x4;
+const STATE_PARTS = 0xff;
+/** For so long after an answer of the server's, in milliseconds, what it has told of the keyboard is taken to be so. */
+const FRESH_MS = 2;
 const SUBSTRUCTURE_NOTIFY = 0x80000;
 /** A property of the root window, which tells a server from the one that is started in its place. */
 const STAMP = "_AGENTENV_REFERENCE_DRIVER";
@@ -22,6 +27,7 @@ const STAMP = "_AGENTENV_REFERENCE_DRIVER";
 export class InputSession implements Session {
   #keymap: { version: number; map: Keymap } | undefined;
   #keymapVersion = 0;
+  #told: XkbState | undefined;
 
   private constructor(
     readonly connection: Connection,
@@ -31,8 +37,9 @@ export class InputSession implements Session {
     /** The same for as long as the server runs. */
     readonly server: string,
   ) {
-    connection.client.on("event", ({ name }) => {
+    connection.client.on("event", ({ name, baseMods = 0, latchedMods = 0, lockedMods = 0, group = 0 }) => {
       if (name === "MappingNotify" || name === "XkbEvent") this.#keymapVersion += 1;
+      else if (name === "XkbStateNotify") this.#told = { baseMods, latchedMods, lockedMods, group };
     });
   }
 
@@ -49,7 +56,11 @@ export class InputSession implements Session {
       const randr = await connection.ask<Randr>((done) => client.require("randr", done)).catch(() => undefined);
       // Another client that has grabbed the server for itself doesn't keep input from being sent.
       connection.tell(() => xtest.GrabControl(true));
-      connection.tell(() => xkb.SelectEvents(CORE_KEYBOARD, MAP_EVENTS, 0, MAP_EVENTS, MAP_PARTS, MAP_PARTS));
+      connection.tell(() =>
+        xkb.SelectEvents(CORE_KEYBOARD, MAP_EVENTS | STATE_EVENT, 0, MAP_EVENTS, MAP_PARTS, MAP_PARTS, {
+          stateNotify: [STATE_PARTS, STATE_PARTS],
+        }),
+      );
       // Answers to pings are sent to the root window.
       connection.tell(() => client.ChangeWindowAttributes(root, { eventMask: SUBSTRUCTURE_NOTIFY }));
       return new InputSession(connection, xtest, xkb, randr, await stampOf(connection));
@@ -82,8 +93,14 @@ export class InputSession implements Session {
     await this.connection.sync();
   }
 
-  keyboardState(): Promise<XkbState> {
-    return this.connection.ask((done) => this.xkb.GetState(CORE_KEYBOARD, done));
+  /** The keyboard's state as the server has just told of it; undefined where it has to be asked. */
+  get knownState(): XkbState | undefined {
+    return this.connection.sinceAnswer < FRESH_MS ? this.#told : undefined;
+  }
+
+  async keyboardState(): Promise<XkbState> {
+    this.#told = await this.connection.ask<XkbState>((done) => this.xkb.GetState(CORE_KEYBOARD, done));
+    return this.#told;
   }
 
   async keysDown(): Promise<Set<number>> {

@@ -9,6 +9,8 @@ import type { Layout } from "./spare-keys.js";
 export interface InputPlan<P> {
   /** Whether what is pressed is characters, which no lock is to change. */
   readonly unlocked?: boolean;
+  /** False where no key is pressed: then it is enough that no modifier is down. Default true. */
+  readonly keys?: boolean;
   /** Whether nobody else's held modifiers may apply; false where nothing is pressed. Default true. */
   readonly alone?: boolean;
   /** Reads and checks what the call needs; sends nothing, and is done again where the connection dropped. */
@@ -75,7 +77,11 @@ export class Input {
 
   async #prepare<P>(session: InputSession, plan: InputPlan<P>) {
     await this.settle(session);
-    const [keymap, state, down] = await Promise.all([session.keymap(), session.keyboardState(), session.keysDown()]);
+    const known = plan.keys === false ? session.knownState : undefined;
+    const [keymap, state, down] =
+      known?.baseMods === 0
+        ? [await session.keymap(), known, new Set<number>()]
+        : await Promise.all([session.keymap(), session.keyboardState(), session.keysDown()]);
     const locks = plan.unlocked ? state.lockedMods & ~keymap.numLock : 0;
     const layout: Layout = { keymap, group: state.group, locked: state.lockedMods & ~locks, down };
     return { session, prepared: await plan.prepare(session, layout), layout, locks };

@@ -97,6 +97,7 @@ export class Pointer {
     act: (hand: Hand) => Promise<void>,
   ): Promise<void> {
     return this.input.perform(signal, delivery, {
+      keys: modifiers.length > 0,
       prepare: (_session, layout: Layout) => this.keyboard.check(modifiers, layout),
       act: (hand, _prepared, layout) => this.keyboard.around(hand, layout, modifiers, () => act(hand)),
     });

@@ -26,7 +26,7 @@ export interface XScreen {
 }
 
 /** An event as the package parses it; only what is read here. */
-export interface XEvent {
+export interface XEvent extends Partial<XkbState> {
   readonly name?: string;
   readonly message_type?: number;
   readonly data?: readonly number[];
@@ -112,7 +112,15 @@ export interface XTest {
 export interface Xkb {
   readonly majorOpcode: number;
   GetState(device: number, done: Done<XkbState>): void;
-  SelectEvents(device: number, which: number, clear: number, all: number, affectMap: number, map: number): void;
+  SelectEvents(
+    device: number,
+    which: number,
+    clear: number,
+    all: number,
+    affectMap: number,
+    map: number,
+    details: { stateNotify: [affected: number, wanted: number] },
+  ): void;
   LatchLockState(
     device: number,
     affectLocks: number,
