@@ -43,6 +43,8 @@ export interface DaemonClientOptions {
   readonly maxReplyBytes?: number;
   /** Called when a call's deadline passed: the daemon may hang. */
   readonly onDeadline?: (what: string) => void;
+  /** Called when a call can't be sent: the daemon is gone, or its socket is. */
+  readonly onUnreachable?: (what: string) => void;
 }
 
 export interface CallOptions {
@@ -170,6 +172,7 @@ export class DaemonClient {
         this.#options.log.warn({ call: what, deadlineMs }, "cua-driver missed a deadline");
         this.#options.onDeadline?.(what);
       },
+      onUnreachable: () => this.#options.onUnreachable?.(what),
     });
     this.#openSpare();
     return exchange;

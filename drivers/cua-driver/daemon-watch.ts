@@ -1,15 +1,20 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { ComputerLog } from "../../src/computer/log.js";
 import type { RunningService } from "../../src/computer/session.js";
-import { AgentEnvError, messageOf } from "../../src/errors.js";
+import { AgentEnvError, type ErrorCode, messageOf } from "../../src/errors.js";
 import type { DaemonClient } from "./daemon-client.js";
 
+/** A daemon that died is noticed within this time, and then isn't the watch's to restart. */
+const DEATH_MS = 100;
+
 /**
- * Restarts a daemon that hangs. A call that missed its deadline may only be slow, so the daemon is asked for its `metadata`,
- * which it answers whatever else it does: no answer, and it is restarted with its whole process group.
+ * Restarts a daemon that lives and is of no use: one that hangs, or whose socket is gone. A call that failed may only be
+ * slow or unlucky, so the daemon is asked for its `metadata`, which it answers whatever else it does: no answer, and it is
+ * restarted with its whole process group.
  */
 export class DaemonWatch {
   #service: RunningService | undefined;
-  #probe: Promise<void> | undefined;
+  #look: Promise<void> | undefined;
 
   constructor(
     private readonly client: DaemonClient,
@@ -27,27 +32,40 @@ export class DaemonWatch {
 
   /** Says that a call missed its deadline. Resolves when it is known whether the daemon hangs; one look at a time. */
   missed(what: string): Promise<void> {
-    this.#probe ??= this.#look(what).finally(() => {
-      this.#probe = undefined;
-    });
-    return this.#probe;
+    return this.#looking(() => this.#restartUnlessAnswers(`${what} missed its deadline`, "timeout"));
   }
 
-  async #look(what: string): Promise<void> {
+  /** Says that a call couldn't be sent. Resolves when it is known whether a daemon that lives can't be reached. */
+  unreachable(what: string): Promise<void> {
+    return this.#looking(async () => {
+      const before = this.#service?.pid;
+      await sleep(DEATH_MS, undefined, { ref: false });
+      if (this.#service?.pid !== before) return;
+      await this.#restartUnlessAnswers(`${what} could not be sent`, "device_unavailable");
+    });
+  }
+
+  #looking(look: () => Promise<void>): Promise<void> {
+    this.#look ??= look().finally(() => {
+      this.#look = undefined;
+    });
+    return this.#look;
+  }
+
+  /** `failure` is how `metadata` fails where the daemon is of no use. */
+  async #restartUnlessAnswers(reason: string, failure: ErrorCode): Promise<void> {
     const service = this.#service;
     const pid = service?.pid;
     // One that comes up has a time of its own.
     if (service?.state !== "up" || pid === undefined) return;
     try {
       await this.client.metadata();
-      this.log.info({ call: what }, "cua-driver missed a deadline and answers: it isn't restarted");
+      this.log.info({ reason }, "cua-driver answers: it isn't restarted");
     } catch (thrown) {
       // Another life than the one that was asked has answered for itself; one that is gone is the supervisor's.
-      const hangs = thrown instanceof AgentEnvError && thrown.code === "timeout";
-      if (!hangs || service.pid !== pid) return;
-      const seconds = this.client.deadlines.metadata / 1000;
-      service.restart(`${what} missed its deadline, and then the daemon didn't answer metadata within ${seconds} s`);
-      this.log.warn({ call: what, pid }, `cua-driver hangs and is restarted: ${messageOf(thrown)}`);
+      const useless = thrown instanceof AgentEnvError && thrown.code === failure;
+      if (!useless || service.state !== "up" || service.pid !== pid) return;
+      service.restart(`${reason}, and then metadata failed too: ${messageOf(thrown)}`);
     }
   }
 }

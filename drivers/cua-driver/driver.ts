@@ -5,6 +5,7 @@ import type { DriverInstaller } from "../../src/computer/installer.js";
 import type { Capture, Delivery, PlannedInput } from "../../src/computer/operations.js";
 import type { SupportedPlatform } from "../../src/computer/platform.js";
 import type { RunningService, ServiceSpec } from "../../src/computer/session.js";
+import { releaseInput } from "../../src/desktop/x-client.js";
 import type { Application } from "../../src/environment/application.js";
 import type { ToolContext } from "../../src/environment/context.js";
 import type { ForwardedServer } from "../../src/environment/forwarded-server.js";
@@ -63,6 +64,7 @@ export class CuaDriver extends ComputerDriver {
       log: this.log,
       deadlines: deadlinesOf(this.#settings),
       onDeadline: (what) => void this.#watch.missed(what),
+      onUnreachable: (what) => void this.#watch.unreachable(what),
     });
     this.#watch = new DaemonWatch(this.#client, this.log);
     this.#calls = new DesktopCalls(this.#client);
@@ -123,7 +125,8 @@ export class CuaDriver extends ComputerDriver {
   override services(): ServiceSpec[] {
     const { dataDir, runtimeDir } = this.session;
     const { executable } = installedDriver(dataDir, this.#pin);
-    return [daemonService({ executable, runtimeDir, pin: this.#pin, client: this.#client })];
+    const afterDeath = () => this.#releaseInput();
+    return [daemonService({ executable, runtimeDir, pin: this.#pin, client: this.#client, afterDeath })];
   }
 
   override estimateMs(input: PlannedInput): number {
@@ -251,6 +254,16 @@ export class CuaDriver extends ComputerDriver {
   override async close(): Promise<void> {
     await super.close();
     this.#client.close();
+  }
+
+  /** A daemon that died in the middle of a click or a key left it down: the next press would be swallowed. */
+  async #releaseInput(): Promise<void> {
+    try {
+      const { keys, buttons } = await releaseInput(this.session.display);
+      if (keys.length + buttons.length > 0) this.log.warn({ keys, buttons }, "released what the dead daemon left down");
+    } catch (thrown) {
+      this.log.warn({ err: thrown }, "what the dead daemon left down can't be released");
+    }
   }
 
   /** By tool, in milliseconds. A tool that there isn't is refused with the closest one. */

@@ -16,6 +16,8 @@ export interface ExchangeOptions {
   readonly signal?: AbortSignal | undefined;
   /** A longer answer is refused. */
   readonly maxReplyBytes: number;
+  /** Called when the request can't be sent. */
+  readonly onUnreachable?: (() => void) | undefined;
   /** Called when the deadline passes without an answer. */
   readonly onDeadline?: (() => void) | undefined;
 }
@@ -93,7 +95,9 @@ export class Exchange implements WireUser {
   }
 
   closed(error: NodeJS.ErrnoException | undefined): void {
-    this.#fail(this.#progress === "written" ? this.#lost(error) : this.#unsent(error));
+    const sent = this.#progress === "written";
+    this.#fail(sent ? this.#lost(error) : this.#unsent(error));
+    if (!sent) this.#options.onUnreachable?.();
   }
 
   #answered(line: Buffer): void {

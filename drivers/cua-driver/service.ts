@@ -22,6 +22,8 @@ export interface DaemonServiceOptions {
   readonly pin: Pin;
   /** A client of the daemon's socket: asked for `metadata` after each start, so it knows the daemon's pid. */
   readonly client: DaemonClient;
+  /** Clears up on the display what a daemon that died left there. */
+  readonly afterDeath?: () => Promise<void>;
 }
 
 /**
@@ -29,9 +31,10 @@ export interface DaemonServiceOptions {
  * outside. Up once it answers with the pinned version; another version is a SetupError.
  */
 export function daemonService(options: DaemonServiceOptions): ServiceSpec {
-  const { executable, runtimeDir, pin, client } = options;
+  const { executable, runtimeDir, pin, client, afterDeath } = options;
   const socket = socketPath(runtimeDir);
   const pidFile = join(runtimeDir, "cua-driver.pid");
+  let lives = 0;
   return {
     name: DAEMON,
     command: [
@@ -41,7 +44,9 @@ export function daemonService(options: DaemonServiceOptions): ServiceSpec {
     environment: QUIET_ENVIRONMENT,
     removes: [socket, pidFile],
     async ready(signal) {
-      checkVersion(await answered(client, signal), pin);
+      lives += 1;
+      const [metadata] = await Promise.all([answered(client, signal), lives > 1 ? afterDeath?.() : undefined]);
+      checkVersion(metadata, pin);
     },
   };
 }

@@ -26,6 +26,14 @@ interface XClient {
     length: number,
     done: (error: Error | null, value: { type: number }) => void,
   ): void;
+  QueryKeymap(done: (error: Error | null, keys: Buffer) => void): void;
+  QueryPointer(window: number, done: (error: Error | null, pointer: { keyMask: number }) => void): void;
+  require(name: "xtest", done: (error: Error | undefined, test: XTest) => void): void;
+}
+interface XTest {
+  readonly KeyRelease: number;
+  readonly ButtonRelease: number;
+  FakeInput(type: number, detail: number, time: number, window: number, x: number, y: number): void;
 }
 
 const ANSWER_MS = 3000;
@@ -59,6 +67,37 @@ export async function askDisplay(name: string): Promise<AnsweringDisplay | undef
   }
 }
 
+/** Keycodes and button numbers. */
+export interface HeldInput {
+  readonly keys: readonly number[];
+  readonly buttons: readonly number[];
+}
+
+/**
+ * Releases every key and button that is down on a display, and says which: what a program that died in the middle of its
+ * input left down would swallow the next press, or repeat without end. Rejects when the X server doesn't answer.
+ */
+export function releaseInput(name: string): Promise<HeldInput> {
+  return withClient(name, async (client, display) => {
+    const root = display.screen[0]?.root ?? 0;
+    const test = await answerOf<XTest>((done) => client.require("xtest", done));
+    const keymap = await answerOf<Buffer>((done) => client.QueryKeymap(done));
+    const { keyMask } = await answerOf<{ keyMask: number }>((done) => client.QueryPointer(root, done));
+    const isDown = (keycode: number) => (((keymap[keycode >> 3] ?? 0) >> (keycode & 7)) & 1) === 1;
+    const keys = Array.from({ length: 256 }, (_, keycode) => keycode).filter(isDown);
+    const buttons = [1, 2, 3, 4, 5].filter((button) => ((keyMask >> (7 + button)) & 1) === 1);
+    for (const keycode of keys) test.FakeInput(test.KeyRelease, keycode, 0, root, 0, 0);
+    for (const button of buttons) test.FakeInput(test.ButtonRelease, button, 0, root, 0, 0);
+    // Once this is answered the server has done what came before it.
+    await answerOf((done) => client.QueryPointer(root, done));
+    return { keys, buttons };
+  });
+}
+
+function answerOf<T>(ask: (done: (error: Error | null | undefined, value: T) => void) => void): Promise<T> {
+  return new Promise((resolve, reject) => ask((error, value) => (error ? reject(error) : resolve(value))));
+}
+
 async function withClient<T>(name: string, use: (client: XClient, display: XDisplay) => Promise<T>): Promise<T> {
   // Loaded when it is needed, which is seldom: it costs 10 ms.
   const x11 = createRequire(import.meta.url)("x11") as X11;
@@ -87,11 +126,7 @@ async function withClient<T>(name: string, use: (client: XClient, display: XDisp
 
 /** As the Extended Window Manager Hints have it: the root window names the window manager's own window. */
 async function hasWindowManager(client: XClient, root: number): Promise<boolean> {
-  const atom = await new Promise<number>((resolve, reject) =>
-    client.InternAtom(false, "_NET_SUPPORTING_WM_CHECK", (error, value) => (error ? reject(error) : resolve(value))),
-  );
-  const property = await new Promise<{ type: number }>((resolve, reject) =>
-    client.GetProperty(0, root, atom, 0, 0, 1, (error, value) => (error ? reject(error) : resolve(value))),
-  );
+  const atom = await answerOf<number>((done) => client.InternAtom(false, "_NET_SUPPORTING_WM_CHECK", done));
+  const property = await answerOf<{ type: number }>((done) => client.GetProperty(0, root, atom, 0, 0, 1, done));
   return property.type !== 0;
 }

@@ -14,7 +14,7 @@ async function start(service: Partial<RunningService> = {}) {
   const client: DaemonClient = new DaemonClient({
     socketPath: daemon.socketPath,
     log,
-    deadlines: { call: 30, metadata: 40 },
+    deadlines: { call: 30, metadata: 400 },
     onDeadline: (what) => void watch.missed(what),
   });
   const watch = new DaemonWatch(client, log);
@@ -38,14 +38,14 @@ async function start(service: Partial<RunningService> = {}) {
   return { daemon, log, restarts, running, miss, watch };
 }
 
-test("a daemon that misses a deadline and then doesn't answer metadata is restarted once, and the log says why", async () => {
-  const { daemon, log, restarts, miss } = await start();
+test("a daemon that misses a deadline and then doesn't answer metadata is restarted once, with the reason", async () => {
+  const { daemon, restarts, miss } = await start();
   daemon.behaviour = () => "hang";
   daemon.hangs = true;
   await Promise.all([miss(), miss(), miss()]);
-  expect(restarts).toEqual(["click missed its deadline, and then the daemon didn't answer metadata within 0.04 s"]);
-  expect(log.lines.map(({ message }) => message).join("\n")).toContain("cua-driver hangs and is restarted");
-  expect(daemon.requests.filter(({ method }) => method === "metadata")).toHaveLength(1);
+  expect(restarts).toEqual([
+    "click missed its deadline, and then metadata failed too: cua-driver didn't answer metadata within 400 ms",
+  ]);
 });
 
 test("a daemon that misses a deadline and answers metadata goes on", async () => {
@@ -53,9 +53,7 @@ test("a daemon that misses a deadline and answers metadata goes on", async () =>
   daemon.behaviour = () => "hang";
   await miss();
   expect(restarts).toEqual([]);
-  expect(log.lines.map(({ message }) => message)).toContain(
-    "cua-driver missed a deadline and answers: it isn't restarted",
-  );
+  expect(log.lines.map(({ message }) => message)).toContain("cua-driver answers: it isn't restarted");
 });
 
 test("a daemon that is gone, is another by now, or is still starting isn't restarted by the watch", async () => {
@@ -78,4 +76,24 @@ test("a daemon that is gone, is another by now, or is still starting isn't resta
   starting.daemon.hangs = true;
   await starting.miss();
   expect(starting.restarts).toEqual([]);
+});
+
+test("a daemon that lives and whose socket is gone is restarted, one that died meanwhile isn't", async () => {
+  const removed = await start();
+  await removed.daemon.die();
+  await Promise.all([removed.watch.unreachable("click"), removed.watch.unreachable("drag")]);
+  expect(removed.restarts).toEqual([
+    expect.stringMatching(/^click could not be sent, and then metadata failed too: .*can't be reached/),
+  ]);
+
+  const died = await start();
+  await died.daemon.die();
+  const looked = died.watch.unreachable("click");
+  Object.assign(died.running, { pid: undefined, state: "away" });
+  await looked;
+  expect(died.restarts).toEqual([]);
+
+  const back = await start();
+  await back.watch.unreachable("click");
+  expect(back.restarts).toEqual([]);
 });

@@ -7,7 +7,7 @@ import { daemonService, socketPath } from "../../../../drivers/cua-driver/servic
 import { SetupError } from "../../../../src/errors.js";
 import { FakeCuaDaemon } from "../../../fakes/cua-daemon.js";
 
-async function service() {
+async function service(afterDeath?: () => Promise<void>) {
   const daemon = await FakeCuaDaemon.start();
   const runtimeDir = dirname(daemon.socketPath);
   const client = new DaemonClient({ socketPath: socketPath(runtimeDir), log: pino({ level: "silent" }) });
@@ -15,7 +15,13 @@ async function service() {
     client.close();
     await daemon[Symbol.asyncDispose]();
   });
-  const spec = daemonService({ executable: "/opt/cua-driver", runtimeDir, pin: await readPin(), client });
+  const spec = daemonService({
+    executable: "/opt/cua-driver",
+    runtimeDir,
+    pin: await readPin(),
+    client,
+    ...(afterDeath === undefined ? {} : { afterDeath }),
+  });
   return { daemon, client, spec, runtimeDir };
 }
 
@@ -48,6 +54,25 @@ test("the daemon is up once it answers with the pinned version, however late tha
   await daemon.listen();
   await ready;
   expect(client.knownPid).toBe(4242);
+});
+
+test("what a dead daemon left on the display is cleared up before the next one counts as up", async () => {
+  const cleared: PromiseWithResolvers<void>[] = [];
+  const { spec } = await service(() => {
+    const one = Promise.withResolvers<void>();
+    cleared.push(one);
+    return one.promise;
+  });
+  await spec.ready?.(new AbortController().signal);
+  expect(cleared).toHaveLength(0);
+  let up = false;
+  const ready = spec.ready?.(new AbortController().signal).then(() => {
+    up = true;
+  });
+  await vi.waitFor(() => expect(cleared).toHaveLength(1));
+  expect(up).toBe(false);
+  cleared[0]?.resolve();
+  await ready;
 });
 
 test.each([
