@@ -11,6 +11,24 @@ provideServer({ app: buildApp, serve });
 export { EnvironmentClient, type EnvironmentClientOptions, findExtension } from "./client/environment-client.js";
 export type { JsonAnswer, RequestOptions } from "./client/json-request.js";
 export { RemoteError, type RemoteErrorFields } from "./client/remote-error.js";
+export { ComputerDriver, type DriverOptions } from "./computer/driver.js";
+export type { InputTurn } from "./computer/input-queue.js";
+export type { SupportedKeys } from "./computer/keys.js";
+export type { ComputerLog } from "./computer/log.js";
+export type {
+  Capture,
+  Delivered,
+  Delivery,
+  Groups,
+  HeldKeys,
+  KeyboardGroup,
+  PlannedInput,
+  PointerGroup,
+  SetsDisplay,
+} from "./computer/operations.js";
+export type { SupportedPlatform } from "./computer/platform.js";
+export type { ComputerSession, RunningService, ServiceSpec, SessionUser } from "./computer/session.js";
+export type { ComputerSettings } from "./computer/settings.js";
 export { errorResult } from "./environment/application.js";
 export { CALLER_ENDS, Caller, type CallerEnd } from "./environment/caller.js";
 export type { ClientPeer, ClientSession, RequestKey, TextAnswer } from "./environment/client-peer.js";
@@ -77,6 +95,16 @@ export { Gateway, type GatewayChild } from "./http/gateway.js";
 export { McpClient, type McpClientOptions } from "./mcp/client.js";
 export { type ForwardMcpOptions, forwardMcp } from "./mcp/forward/forward-mcp.js";
 export { Card, type CardExtension, type CardTool, DATA_OPERATIONS, type DataOperation } from "./protocol/card.js";
+export {
+  BUTTONS,
+  type Button,
+  type Display,
+  type Effect,
+  type ReadyCheck,
+  type ReadyStatus,
+  type ScreenPoint,
+  type ScrollDirection,
+} from "./protocol/computer.js";
 export {
   DATA_OBJECTS_URN,
   type DataPart,

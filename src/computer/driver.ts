@@ -1,7 +1,6 @@
-import type { Application } from "../environment/application.js";
 import type { Caller } from "../environment/caller.js";
 import { addData, getData } from "../environment/decorators.js";
-import { Environment, type Readiness } from "../environment/environment.js";
+import { Environment, type Mounted, type Readiness } from "../environment/environment.js";
 import type { ServedExtension } from "../environment/extension.js";
 import type { ServedTool } from "../environment/served-tool.js";
 import type { Button, Display, ReadyCheck, ScreenPoint, ScrollDirection } from "../protocol/computer.js";
@@ -45,7 +44,7 @@ export abstract class ComputerDriver extends Environment {
   readonly #computer: Computer;
   readonly #commands: Commands;
   readonly #data: DataPlane;
-  #application: Application | undefined;
+  #application: Mounted | undefined;
 
   /** Throws a SetupError for half a group. */
   constructor({ session, settings, log, callDeadlineMs = CALL_DEADLINE_MS }: DriverOptions) {
@@ -231,7 +230,7 @@ export abstract class ComputerDriver extends Environment {
     this.#computer.queue.count(caller);
   }
 
-  override mounted(application: Application): void {
+  override mounted(application: Mounted): void {
     this.#application = application;
   }
 

@@ -19,6 +19,7 @@ export interface ComputerSession {
   inputSettled?(): Promise<void>;
 }
 
+/** The user of the desktop session, and what is done as that user. */
 export interface SessionUser {
   readonly name: string;
   readonly uid: number;

@@ -54,6 +54,7 @@ export const ComputerSettings = z.strictObject({
   /** Settings of the driver's own, which it checks itself. */
   driver: z.record(z.string(), z.unknown(), { error: "an object of the driver's own settings" }).default({}),
 });
+/** A computer's settings, each with its default. */
 export type ComputerSettings = z.infer<typeof ComputerSettings>;
 
 /**

@@ -19,6 +19,8 @@ export interface Readiness {
 
 /** What of an environment can be changed once it is built. */
 export interface Mounted {
+  /** The tools that are served. */
+  readonly tools: readonly ServedTool[];
   /** Changes how a served tool is described, on the card and in `tools/list` alike. Throws a RangeError for one that isn't served. */
   updateTool(name: string, change: { description: string }): void;
   /** Changes several descriptions at once, with one notification. */

@@ -27,14 +27,19 @@ export type Space = z.infer<typeof Space>;
 /** The norm grid's size. */
 export const NORM_SCALE = { min: 1, max: 1_000_000 } as const;
 
+/** The pointer's buttons. */
 export const BUTTONS = ["left", "right", "middle", "back", "forward"] as const;
+/** One of the pointer's buttons. */
 export type Button = (typeof BUTTONS)[number];
 
+/** Where a scroll goes. */
 export const ScrollDirection = z.enum(["up", "down", "left", "right"]);
+/** Where a scroll goes. */
 export type ScrollDirection = z.infer<typeof ScrollDirection>;
 
 /** The display: its resolution in screen pixels, and how many pixels of a capture there are for one of the screen. */
 export const Display = z.object({ width: z.int(), height: z.int(), scale: z.number() });
+/** The display's resolution and scale. */
 export type Display = z.infer<typeof Display>;
 
 export const FrameData = z.object({
@@ -59,6 +64,7 @@ export const Effect = z.object({
   clipboard_used: z.boolean().optional(),
   detail: z.string().optional(),
 });
+/** What an input is known to have done. */
 export type Effect = z.infer<typeof Effect>;
 
 export const InputResult = z.object({
@@ -82,6 +88,7 @@ export type WaitResult = z.infer<typeof WaitResult>;
 
 /** A point of the screen, in screen pixels. */
 export const ScreenPoint = z.object({ x: z.int(), y: z.int() });
+/** A point of the screen, in screen pixels. */
 export type ScreenPoint = z.infer<typeof ScreenPoint>;
 
 export const PointerPositionResult = z.object({
@@ -110,9 +117,12 @@ export type PointerListResult = z.infer<typeof PointerListResult>;
 
 /** One of computer-ready's checks. */
 export const ReadyCheck = z.object({ name: z.string(), ok: z.boolean(), detail: z.string() });
+/** One of computer-ready's checks. */
 export type ReadyCheck = z.infer<typeof ReadyCheck>;
 
+/** What computer-ready answers. */
 export const ReadyStatus = z.object({ ready: z.boolean(), checks: z.array(ReadyCheck) });
+/** What computer-ready answers. */
 export type ReadyStatus = z.infer<typeof ReadyStatus>;
 
 // The extensions' requests check types alone, so that a value out of its range is `invalid_argument` and not

@@ -1,4 +1,4 @@
-import type { Application } from "../../environment/application.js";
+import type { Mounted } from "../../environment/environment.js";
 import type { ServedExtension } from "../../environment/extension.js";
 import type { Computer } from "../computer.js";
 import type { Commands } from "../exec.js";
@@ -14,7 +14,7 @@ import { spacesExtension } from "./spaces.js";
 export function computerExtensions(
   computer: Computer,
   commands: Commands,
-  application: () => Application | undefined,
+  application: () => Mounted | undefined,
 ): ServedExtension[] {
   const { pointer, keyboard } = computer.groups;
   return [

@@ -1,4 +1,4 @@
-import type { Application } from "../../environment/application.js";
+import type { Mounted } from "../../environment/environment.js";
 import { extensionMethod, type ServedExtension } from "../../environment/extension.js";
 import { AgentEnvError } from "../../errors.js";
 import { NoParams, SetSpacesRequest, SPACES_URN, Space, type SpacesAnswer } from "../../protocol/computer.js";
@@ -7,7 +7,7 @@ import type { Computer } from "../computer.js";
 import { pointSpace } from "../spaces.js";
 
 /** computer-spaces/v1: the default coordinate space, which the descriptions of the point tools name. */
-export function spacesExtension(computer: Computer, application: () => Application | undefined): ServedExtension {
+export function spacesExtension(computer: Computer, application: () => Mounted | undefined): ServedExtension {
   return {
     uri: SPACES_URN,
     description:
@@ -46,7 +46,7 @@ function current({ settings }: Computer): SpacesAnswer {
   return { default_space: settings.default_space, default_norm_scale: settings.default_norm_scale };
 }
 
-function describeTools(computer: Computer, application: Application): void {
+function describeTools(computer: Computer, application: Mounted): void {
   const served = new Set(application.tools.map((tool) => tool.definition.name));
   application.updateTools(new Map([...pointToolTexts(computer)].filter(([name]) => served.has(name))));
 }
