@@ -5,8 +5,8 @@ import { dirname, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { SetupError } from "../errors.js";
 import { packageRoot } from "../package-root.js";
-import { lockOf, makeRuntimeFolder, makeX11Folder } from "./folders.js";
-import type { Handoff } from "./handoff.js";
+import { makeRuntimeFolder, makeX11Folder } from "./folders.js";
+import { type Handoff, lockOf } from "./handoff.js";
 import { bestIsolation, type Isolation, isolated } from "./isolation.js";
 import { ENTRY_PROGRAMS, requirePrograms } from "./programs.js";
 import { stage } from "./staging.js";
@@ -72,7 +72,9 @@ export function enterSession(options: EnterOptions): never {
   const { node, inUse, locate } = asRoot
     ? stage({ ...options, programDir: packageRoot, gid: account.gid })
     : { node: process.execPath, inUse: [], locate: (path: string) => resolve(path) };
-  const guardian = locate(fileURLToPath(new URL("guardian.js", import.meta.url)));
+  const [guardian, cleanUp] = ["guardian.js", "clean-up.js"].map((name) =>
+    locate(fileURLToPath(new URL(name, import.meta.url))),
+  ) as [string, string];
   const server = locate(options.server);
   if (asRoot) checkReadable(account, node, [guardian, server]);
   const isolation = options.isolation ?? bestIsolation(account);
@@ -87,7 +89,12 @@ export function enterSession(options: EnterOptions): never {
   const file = `${options.runtimeDir}.${randomBytes(8).toString("hex")}`;
   writeFileSync(file, JSON.stringify(handoff), { mode: 0o600, flag: "wx" });
   const kept = [0, 1, 2].map((index) => inUse[index] ?? "/");
-  const chain = isolated(isolation, account, [node, "--disable-sigusr1", guardian]);
+  const chain = isolated(isolation, account, {
+    command: [node, "--disable-sigusr1", guardian],
+    runtimeDir: options.runtimeDir,
+    lock,
+    cleanUp: [node, cleanUp],
+  });
   const opening = ["sh", "-c", OPEN_AND_EXEC, "sh", lock, file, `agentenv: ${taken}`, ...kept];
   // Without the runtime folder: what has it in its environment belongs to the computer, and the chain outlives that.
   execute("/bin/sh", [...opening, ...chain], environment);

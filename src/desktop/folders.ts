@@ -3,6 +3,7 @@ import { chmodSync, chownSync, lstatSync, mkdirSync, readdirSync, rmdirSync } fr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SetupError } from "../errors.js";
+import { lockOf } from "./handoff.js";
 import type { Account } from "./users.js";
 
 /** Longer than any socket's name in the runtime folder; a Unix socket's path has 107 bytes at most. */
@@ -37,11 +38,6 @@ function removeForgotten(base: string): void {
     const remove = ["rm", "-rf", "--", folder, lockOf(folder)];
     spawnSync("flock", ["-n", lockOf(folder), ...remove], { stdio: "ignore" });
   }
-}
-
-/** The file whose lock says that a computer lives in a runtime folder. It lies outside: the session user empties the folder. */
-export function lockOf(runtimeDir: string): string {
-  return `${runtimeDir}.lock`;
 }
 
 /**

@@ -7,7 +7,7 @@ import { spawn } from "node:child_process";
 import { closeSync, ftruncateSync, readFileSync } from "node:fs";
 import { constants } from "node:os";
 import { GUARDIAN_PROC_FD, type Handoff, type ToGuardian, type ToServer } from "./handoff.js";
-import { killRemains, removeRemains } from "./remains.js";
+import { keepNamed, killRemains, removeRemains } from "./remains.js";
 
 /** How long a server may take to stop. Together with the killing it stays below the two seconds that are promised. */
 const STOP_MS = 1500;
@@ -36,8 +36,14 @@ server.once("error", (error) => {
   report(`the server could not be started: ${error.message}`);
   void end(1);
 });
-server.once("exit", (code, signal) => void end(statusOf(code, signal)));
-server.on("message", (message: ToGuardian) => paths.add(message.path));
+server.once("exit", (code, signal) => {
+  if (signal !== null && !requested) report(`the server was ended by ${signal}`);
+  void end(statusOf(code, signal));
+});
+server.on("message", ({ path }: ToGuardian) => {
+  paths.add(path);
+  keepNamed(forServer.runtimeDir, path);
+});
 server.once("disconnect", disconnected.resolve);
 server.send({ type: "handoff", handoff: forServer } satisfies ToServer, () => {
   // A server that is gone already is told by its exit.

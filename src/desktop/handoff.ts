@@ -31,3 +31,8 @@ export type ToGuardian = { readonly type: "removes"; readonly path: string };
 export const GUARDIAN_PROC_FD = 9;
 /** The same in the server, after stdin, stdout, stderr and the guardian's pipe. */
 export const SERVER_PROC_FD = 4;
+
+/** The file whose lock says that a computer lives in a runtime folder. It lies outside: the session user empties the folder. */
+export function lockOf(runtimeDir: string): string {
+  return `${runtimeDir}.lock`;
+}

@@ -13,6 +13,7 @@ const PACKAGES = {
   getent: "libc-bin",
   openbox: "openbox",
   setpriv: "util-linux",
+  timeout: "coreutils",
   tini: "tini",
   unshare: "util-linux",
   xhost: "x11-xserver-utils",
@@ -24,7 +25,13 @@ const PACKAGES = {
 export type NeededProgram = keyof typeof PACKAGES;
 
 /** What has to be there to become the session user and to keep its processes together. */
-export const ENTRY_PROGRAMS = ["flock", "setpriv", "tini", "unshare"] as const satisfies readonly NeededProgram[];
+export const ENTRY_PROGRAMS = [
+  "flock",
+  "setpriv",
+  "timeout",
+  "tini",
+  "unshare",
+] as const satisfies readonly NeededProgram[];
 
 /** What a desktop is made of, apart from the X server. */
 export const DESKTOP_PROGRAMS = [

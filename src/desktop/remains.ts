@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, rmSync } from "node:fs";
+import { appendFileSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { ServerHandoff } from "./handoff.js";
 
@@ -88,6 +88,26 @@ function readProc(pid: string, file: string): string {
     return readFileSync(join("/proc", pid, file), "utf8");
   } catch {
     return "";
+  }
+}
+
+/** In the runtime folder: the paths elsewhere that the guardian is to remove, one a line, should it be killed itself. */
+const NAMED = "removes";
+
+/** Keeps a path for `namedPaths`. It is no secret and no promise: every program of the computer can change it. */
+export function keepNamed(runtimeDir: string, path: string): void {
+  try {
+    appendFileSync(join(runtimeDir, NAMED), `${path}\n`, { mode: 0o600 });
+  } catch {
+    // The folder is the computer's: a program of it may have removed it.
+  }
+}
+
+export function namedPaths(runtimeDir: string): string[] {
+  try {
+    return readFileSync(join(runtimeDir, NAMED), "utf8").split("\n").filter(Boolean);
+  } catch {
+    return [];
   }
 }
 

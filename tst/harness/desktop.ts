@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { chmodSync, chownSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { chmodSync, chownSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -23,6 +23,8 @@ export interface RunningDesktop extends Up, AsyncDisposable {
   tree(): Set<string>;
   /** The pid of one of the computer's programs, as the machine sees it. */
   find(comm: string): number | undefined;
+  /** The socket and the lock of its X server that are there, unless another X server's took their place. */
+  xFiles(): string[];
 }
 
 interface Ended {
@@ -122,8 +124,11 @@ export class DesktopLab implements Disposable {
     const signal = (name: NodeJS.Signals) => {
       if (child.exitCode === null && child.signalCode === null) process.kill(first, name);
     };
+    const up = JSON.parse(line ?? "") as Up;
+    const number = up.display.slice(1);
+    const xFiles = [`/tmp/.X${number}-lock`, `/tmp/.X11-unix/X${number}`].map((path) => [path, inodeOf(path)] as const);
     return {
-      ...(JSON.parse(line ?? "") as Up),
+      ...up,
       process: {
         pid,
         ended,
@@ -132,6 +137,7 @@ export class DesktopLab implements Disposable {
       },
       tree: () => new Set(descendants(pid).map(({ id }) => id)),
       find: (comm) => descendants(pid).find((each) => each.comm === comm)?.pid,
+      xFiles: () => xFiles.flatMap(([path, inode]) => (inode && inodeOf(path) === inode ? [path] : [])),
       async [Symbol.asyncDispose]() {
         signal("SIGTERM");
         await ended;
@@ -142,6 +148,10 @@ export class DesktopLab implements Disposable {
   [Symbol.dispose](): void {
     rmSync(this.folder, { recursive: true, force: true });
   }
+}
+
+function inodeOf(path: string): number | undefined {
+  return lstatSync(path, { throwIfNoEntry: false })?.ino;
 }
 
 export interface ProcessState {

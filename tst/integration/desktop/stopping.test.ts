@@ -1,4 +1,5 @@
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { askDisplay } from "../../../src/desktop/x-client.js";
 import { alive, DesktopLab, descendants, isRoot, type RunningDesktop, sessionUser } from "../../harness/desktop.js";
@@ -36,16 +37,15 @@ async function startLittered(options: Parameters<DesktopLab["start"]>[0] = {}): 
 }
 
 /** The promise: within 2 seconds there is no process, no socket and no X lock of the computer. */
-async function expectNothingLeft(desktop: RunningDesktop, tree: ReadonlySet<string>): Promise<void> {
+async function expectNothingLeft(desktop: RunningDesktop, tree: ReadonlySet<string>, ms = 2000): Promise<void> {
   expect(tree.size).toBeGreaterThan(8);
-  const number = desktop.display.slice(1);
   const left = () => [
     ...alive(tree),
     ...processesWith(desktop.runtimeDir).map(({ pid, command }) => `${pid} ${command}`),
-    ...[`/tmp/.X${number}-lock`, `/tmp/.X11-unix/X${number}`].filter((path) => existsSync(path)),
-    ...readdirSync(desktop.runtimeDir),
+    ...desktop.xFiles(),
+    ...(existsSync(desktop.runtimeDir) ? readdirSync(desktop.runtimeDir) : []),
   ];
-  await until(left, (found) => found.length === 0, { ms: 2000, what: "a machine without the computer" });
+  await until(left, (found) => found.length === 0, { ms, what: "a machine without the computer" });
 }
 
 describe.each(modes)("a computer with isolation %s, started as the session user: %s", (isolation, asSessionUser) => {
@@ -89,7 +89,10 @@ describe.each(modes)("a computer with isolation %s, started as the session user:
     const tree = desktop.tree();
     process.kill(desktop.pid, "SIGKILL");
     await expectNothingLeft(desktop, tree);
-    expect(await desktop.process.ended).toMatchObject({ code: 137 });
+    expect(await desktop.process.ended).toMatchObject({
+      code: 137,
+      output: expect.stringContaining("the server was ended by SIGKILL"),
+    });
   });
 
   it("leaves nothing after kill -9 of the process that was started", async () => {
@@ -115,6 +118,56 @@ describe.each(modes)("a computer with isolation %s, started as the session user:
     expect(desktop).toMatchObject({ uid: sessionUser.uid, isolation });
     const server = descendants(desktop.pid).map(({ comm }) => comm);
     expect(server).toEqual(expect.arrayContaining(["Xvfb", "dbus-daemon", "openbox", "xterm"]));
+  });
+});
+
+/** Started as the session user or as root, what a program of the computer faces is the same. */
+const namespaces = isRoot ? (["pid", "user"] as const) : (["user"] as const);
+
+describe.each(namespaces)("a computer with isolation %s that a program of it attacks", (isolation) => {
+  /** A program of the computer runs the line once `go` is called; 1 is its namespace's first process, 2 the guardian. */
+  const attacked = async (line: string) => {
+    const attack = `mkfifo $XDG_RUNTIME_DIR/go; read go <$XDG_RUNTIME_DIR/go; ${line}`;
+    const desktop = await startLittered({ isolation, computer: { ...computer, launches: [LITTER, attack] } });
+    const pipe = join(desktop.runtimeDir, "go");
+    await until(() => existsSync(pipe));
+    return Object.assign(desktop, { tree: desktop.tree(), go: () => writeFileSync(pipe, "go\n") });
+  };
+  const isStopped = (desktop: RunningDesktop) => {
+    const all = descendants(desktop.process.pid);
+    const guardian = all.find(({ pid }) => pid === desktop.pid)?.parent;
+    return all.find(({ pid }) => pid === guardian)?.state === "T";
+  };
+  const killed = {
+    code: 137,
+    output: expect.stringContaining("the guardian of the computer was killed or did not stop"),
+  };
+
+  it.concurrent("ends after SIGTERM though its guardian, its server and its first process are stopped", async () => {
+    await using desktop = await attacked("kill -STOP $(pgrep -P 2) 2 1");
+    desktop.go();
+    await until(() => isStopped(desktop), Boolean, { what: "a guardian that is stopped" });
+    // The kernel keeps a namespace's own programs from stopping its first process; this one is stopped from outside.
+    const first = descendants(desktop.process.pid).findLast(({ comm }) => comm === "tini");
+    process.kill(first?.pid ?? 0, "SIGSTOP");
+    desktop.process.kill("SIGTERM");
+    await expectNothingLeft(desktop, desktop.tree, 5000);
+    expect(await desktop.process.ended).toMatchObject(killed);
+  });
+
+  it.concurrent("ends after kill -9 of the process that was started though its guardian is stopped", async () => {
+    await using desktop = await attacked("kill -STOP 2");
+    desktop.go();
+    await until(() => isStopped(desktop), Boolean, { what: "a guardian that is stopped" });
+    desktop.process.kill("SIGKILL");
+    await expectNothingLeft(desktop, desktop.tree, 5000);
+  });
+
+  it.concurrent.each(["kill -9 2", "kill -9 -1"])("leaves nothing after %s, and says so on stderr", async (line) => {
+    await using desktop = await attacked(line);
+    desktop.go();
+    await expectNothingLeft(desktop, desktop.tree);
+    expect(await desktop.process.ended).toMatchObject(killed);
   });
 });
 
@@ -174,8 +227,8 @@ describe("a computer", () => {
   it("starts where one that could not clean up left its files and its X socket, on the same display", async () => {
     const computer = { display: ":4711" };
     const one = await lab.start({ computer });
-    // With a namespace's first process all others end at once, the guardian too.
-    process.kill(descendants(one.process.pid).findLast(({ comm }) => comm === "tini")?.pid ?? 0, "SIGKILL");
+    // With a namespace's first process all others end at once: the guardian, and what cleans up behind a killed guardian.
+    process.kill(descendants(one.process.pid).filter(({ comm }) => comm === "tini")[1]?.pid ?? 0, "SIGKILL");
     await one.process.ended;
     expect(readdirSync(one.runtimeDir)).toContain("openbox");
     expect(existsSync("/tmp/.X11-unix/X4711")).toBe(true);
