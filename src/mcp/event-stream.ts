@@ -5,6 +5,9 @@ import { event } from "./wire.js";
 /** When a client whose stream broke off comes back, unless a call says otherwise. */
 const RETRY_MS = 1_000;
 
+/** How long a client has to come back for the rest of a stream that has ended. */
+const COME_BACK_MS = 60_000;
+
 /**
  * A stream of server-sent events that may outlive its connection: a client that lost it, or that was let go, comes back
  * with the id of the last event it saw and gets those since. Source: Model Context Protocol 2025-11-25, "Resumability and
@@ -17,6 +20,8 @@ export class EventStream {
   #last = 0;
   #primed = false;
   #ended = false;
+  #isDone = false;
+  #forget: NodeJS.Timeout | undefined;
 
   constructor(
     private readonly name: string,
@@ -24,7 +29,7 @@ export class EventStream {
     readonly resumable: boolean,
     /** How many bytes of events are kept for a client that comes back. */
     private readonly maxKeptBytes: number,
-    /** Called once everything was handed to a client. */
+    /** Called once everything was handed to a client, or none came back for it. */
     private readonly delivered: () => void = () => {},
   ) {}
 
@@ -35,12 +40,15 @@ export class EventStream {
 
   /** Continues on a connection, with the events after the `after`th. Without it nothing is repeated. */
   attach(response: ServerResponse, after = this.#last, retryMs = RETRY_MS): void {
+    clearTimeout(this.#forget);
     const before = this.#response;
     this.#response = response;
     before?.end();
     startStream(response, this.sessionId);
     response.once("close", () => {
-      if (this.#response === response) this.#response = undefined;
+      if (this.#response !== response) return;
+      this.#response = undefined;
+      if (this.#ended && !this.#isDone) this.#forgetLater();
     });
     if (this.resumable && !this.#primed) {
       this.#primed = true;
@@ -77,19 +85,31 @@ export class EventStream {
   end(): void {
     this.#ended = true;
     if (this.#response !== undefined) this.#finish(this.#response);
-    else if (!this.resumable) this.delivered();
+    else if (this.resumable) this.#forgetLater();
+    else this.delivered();
+  }
+
+  #forgetLater(): void {
+    clearTimeout(this.#forget);
+    this.#forget = setTimeout(() => this.#done(), COME_BACK_MS).unref();
+  }
+
+  #done(): void {
+    clearTimeout(this.#forget);
+    this.#isDone = true;
+    this.#kept = [];
+    this.delivered();
   }
 
   #finish(response: ServerResponse): void {
-    response.once("finish", () => {
-      this.#kept = [];
-      this.delivered();
-    });
+    response.once("finish", () => this.#done());
     response.end();
   }
 
   /** Closes the connection, and forgets what was kept. */
   close(): void {
+    clearTimeout(this.#forget);
+    this.#isDone = true;
     this.#kept = [];
     this.#response?.end();
     this.#response = undefined;

@@ -15,7 +15,7 @@ const RESUMABLE_SINCE = "2025-11-25";
 const CALL_KEPT_BYTES = 1 << 20;
 const UNASKED_KEPT_BYTES = 32 << 10;
 /** How many calls' streams whose client went away are kept. */
-const MAX_STREAMS = 64;
+const MAX_STREAMS = 16;
 /** How many questions to the client may be open. */
 const MAX_QUESTIONS = 256;
 /** The stream of what the server says unasked. */
