@@ -69,6 +69,8 @@ export function enterSession(options: EnterOptions): never {
   if (isLocked(lock)) throw new SetupError(taken, { hint: "stop it, or choose another port: --port N" });
   if (asRoot) makeX11Folder();
 
+  // Only root's copy of Node keeps the server's memory from the programs of the computer: whoever starts a computer as the
+  // session user itself gives them the tokens that callers use.
   const { node, inUse, locate } = asRoot
     ? stage({ ...options, programDir: packageRoot, gid: account.gid })
     : { node: process.execPath, inUse: [], locate: (path: string) => resolve(path) };

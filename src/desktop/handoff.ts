@@ -5,12 +5,12 @@ import type { Isolation } from "./isolation.js";
  *
  * It travels as a file of mode 0600 that is deleted before anything of the session runs, open as the chain's stdin, and that
  * the guardian empties once it has read it; then through the guardian's pipe to the server. So nothing of it is in an argument
- * list or an environment, which other programs of the session user can read: hashes of tokens may be in it.
+ * list or an environment, which programs of the session user may be able to read: hashes of tokens may be in it.
  */
 export interface Handoff {
   /** The server: what Node runs, with its arguments. */
   readonly server: readonly string[];
-  /** The server's whole environment. Every program of the session user can read it. */
+  /** The server's whole environment. Where root did not start it, every program of the session user can read it. */
   readonly environment: Readonly<Record<string, string>>;
   readonly home: string;
   readonly forServer: ServerHandoff;

@@ -17,7 +17,7 @@ import {
 } from "node:fs";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { SetupError } from "../errors.js";
-import { copyTree, isErrno, placeFile, type TreeEntry, walkTree } from "./trees.js";
+import { copyFile, copyTree, isErrno, placeFile, type TreeEntry, walkTree } from "./trees.js";
 
 /** What the program consists of, beside the packages that it needs. */
 const PROGRAM_PARTS = ["dist", "bundles", "skills", "mcp.json", "package.json"];
@@ -29,10 +29,11 @@ const MAX_FOLDER_BYTES = 64 * 1024 * 1024;
 const HASH_DIGITS = 32;
 /** What npm writes about what it installed. */
 const PACKAGE_LOCK = join("node_modules", ".package-lock.json");
+const NODE_MODE = 0o711;
 const UNUSED_MS = 24 * 3600 * 1000;
 
 export interface Staged {
-  /** The Node binary to run. */
+  /** The Node binary to run. Everybody may run it and nobody but root may read it, see `placeNode`. */
   readonly node: string;
   /** The folders of this start: each has to stay while the computer runs. */
   readonly inUse: readonly string[];
@@ -53,7 +54,7 @@ export interface StageOptions {
 
 /**
  * Copies the program, the packages it needs, its Node and extra folders to below `<dataDir>/program/`, owned by root and
- * readable by the session user, wherever the originals lie; of packages and Node it makes hard links where that is safe.
+ * readable by the session user, wherever the originals lie; of packages it makes hard links where that is safe.
  * Named by what they hold: what is there already is used, in about 20 ms. Atomic, and safe beside another start.
  *
  *     packages-HASH/   bin/node, node_modules/
@@ -121,15 +122,26 @@ function findPackages(programDir: string): string {
 function stagePackages(store: string, base: string): StagedFolder {
   const lock = readFileSync(join(base, PACKAGE_LOCK), "utf8");
   const node = statSync(process.execPath);
-  const hash = hashOf(process.version, node.size, node.mtimeMs, lock);
+  const hash = hashOf(process.version, node.size, node.mtimeMs, lock, NODE_MODE);
   return publish(join(store, `packages-${hash}`), (folder) => {
     for (const name of neededPackages(lock)) {
       const entries = walkTree(base, join("node_modules", name)).filter(({ path }) => !NOT_RUN.test(path));
       copyTree(base, entries, folder, placeFile);
     }
     mkdirSync(join(folder, "bin"));
-    placeFile(realpathSync(process.execPath), join(folder, "bin", "node"), true);
+    placeNode(join(folder, "bin", "node"));
   });
+}
+
+/**
+ * The memory of a process whose program its user may run and not read is closed to that user's other processes: the kernel
+ * refuses them `/proc/PID/mem` and `environ`, its descriptors and ptrace. So the tokens that reach a server are safe from the
+ * programs of its computer. It holds where a process without capabilities started it, which the guardian is. It has to be a
+ * copy: the mode of a hard link is the original's too.
+ */
+function placeNode(target: string): void {
+  copyFile(realpathSync(process.execPath), target, true);
+  chmodSync(target, NODE_MODE);
 }
 
 /** The packages that are not for development alone, without those that lie inside another one. */

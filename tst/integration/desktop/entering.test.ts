@@ -2,6 +2,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import {
   chmodSync,
   cpSync,
+  existsSync,
   ftruncateSync,
   linkSync,
   mkdirSync,
@@ -18,6 +19,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import { stage } from "../../../src/desktop/staging.js";
 import { packageRoot } from "../../../src/package-root.js";
 import { DesktopLab, descendants, isRoot, type ProcessState, sessionUser } from "../../harness/desktop.js";
+import { until } from "../../harness/until.js";
 
 const lab = new DesktopLab();
 afterAll(() => lab[Symbol.dispose]());
@@ -105,6 +107,33 @@ describe.runIf(isRoot)("starting a computer as root", () => {
     await using other = await lab.start({ isolation: "none" });
     expect(new Set(descendants(other.process.pid).map(uidOf))).toEqual(new Set([sessionUser.uid]));
   });
+
+  it.each(["pid", "user", "none"] as const)(
+    "closes the memory of its server and its guardian to its own programs, with isolation %s",
+    async (isolation) => {
+      const look = [
+        "import os, sys",
+        "for pid in sys.argv[2:]:",
+        "  for name in ('mem', 'environ', 'maps', 'fd'):",
+        "    try: os.open(f'/proc/{pid}/{name}', os.O_RDONLY); said = 'open'",
+        "    except OSError as error: said = error.strerror",
+        "    print(pid == str(os.getppid()), name, said, file=open(sys.argv[1] + '.new', 'a'))",
+        "os.rename(sys.argv[1] + '.new', sys.argv[1])",
+      ].join("\n");
+      // The shell is a child of the server; itself it can look into.
+      const server = "$(ps -o ppid= -p $$)";
+      const guardian = `$(ps -o ppid= -p ${server})`;
+      const seen = join(lab.folder, "own", `seen-${isolation}`);
+      const launches = [`python3 -c "${look}" ${seen} ${server} ${guardian} $$`];
+      await using _ = await lab.start({ isolation, computer: { launches } });
+      await until(() => existsSync(seen), Boolean, { what: "what a program of the computer could open" });
+      const each = ["mem", "environ", "maps", "fd"];
+      expect(readFileSync(seen, "utf8").trim().split("\n")).toEqual([
+        ...[...each, ...each].map((name) => `False ${name} Permission denied`),
+        ...each.map((name) => `True ${name} open`),
+      ]);
+    },
+  );
 
   it("works from a clone and a Node that the session user can't read", async () => {
     const clone = join(lab.folder, "private");
