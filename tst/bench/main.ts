@@ -1,9 +1,10 @@
 import { benchCuaDriver } from "./cua-driver.js";
 import { reached } from "./measure.js";
+import { benchReference } from "./reference.js";
 import { printRows } from "./table.js";
 
 /** `npm run bench -- [SECTION…]`: prints tables of times and of ratios measured in the same run. */
-const SECTIONS = { "cua-driver": benchCuaDriver };
+const SECTIONS = { "cua-driver": benchCuaDriver, reference: benchReference };
 
 const wanted = process.argv.slice(2).filter((argument) => !argument.startsWith("-"));
 const unknown = wanted.filter((name) => !(name in SECTIONS));
