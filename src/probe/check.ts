@@ -21,6 +21,8 @@ interface AnyCheck {
 /** A check that needs nothing on the computer and sends as little input as it can. */
 export interface BasicCheck extends AnyCheck {
   readonly level: "basic";
+  /** It waits more than it does, and nothing of it can be seen by others: it runs beside them. */
+  readonly aside?: boolean;
   /** Passes when it resolves; what it throws is what is wrong. */
   run(driver: Driver): Promise<void>;
 }

@@ -1,6 +1,6 @@
 import { RemoteError } from "../client/remote-error.js";
 import { messageOf } from "../errors.js";
-import { type Check, Difference, Finding, NotApplicable } from "./check.js";
+import { type BasicCheck, type Check, Difference, Finding, NotApplicable } from "./check.js";
 import { CHECKS } from "./checks/list.js";
 import { Driver } from "./driver.js";
 import { Board, StagedFixture } from "./fixture/board.js";
@@ -44,9 +44,7 @@ export async function runProbe(url: string, options: ProbeOptions): Promise<Prob
     results.push(result);
     options.onResult?.(result);
   };
-  for (const check of checks) {
-    if (check.level === "basic") record(await one(check, driver, (own) => check.run(own)));
-  }
+  await runBasic(driver, checks, record);
   if (level === "full") await runFull(driver, checks, settleMs, record);
   return {
     level,
@@ -58,6 +56,17 @@ export async function runProbe(url: string, options: ProbeOptions): Promise<Prob
     started_at: started.toISOString(),
     ms: Date.now() - started.getTime(),
   };
+}
+
+async function runBasic(driver: Driver, all: readonly Check[], record: (result: CheckResult) => void): Promise<void> {
+  const checks = all.filter((check) => check.level === "basic");
+  const start = (check: BasicCheck) => one(check, driver, (own) => check.run(own));
+  const aside = new Map(checks.filter((check) => check.aside).map((check) => [check, start(check)]));
+  try {
+    for (const check of checks) record(await (aside.get(check) ?? start(check)));
+  } finally {
+    await Promise.allSettled(aside.values());
+  }
 }
 
 async function runFull(

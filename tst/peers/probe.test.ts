@@ -1,16 +1,27 @@
+import { execFile } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
-import { ProbeReport, type Status } from "../../src/probe/report.js";
+import { countsOf, ProbeReport, type Status } from "../../src/probe/report.js";
 import { agentenv, startComputer } from "../harness/computer.js";
+import { publishedPython } from "../harness/published-probe.js";
 import { PythonDriver } from "../harness/python-driver.js";
+
+const run = promisify(execFile);
 
 interface Probed {
   readonly code: number | null;
   readonly stdout: string;
   readonly report: ProbeReport;
+  /** How many checks came out how, as the published package counts them in the same report. */
+  readonly counted: Record<string, number>;
 }
+
+const COUNT =
+  "import sys; from agentenv_protocol.computer.conformance import ProbeReport; " +
+  "print(__import__('json').dumps(ProbeReport.model_validate_json(open(sys.argv[1]).read()).counts()))";
 
 /** Runs our probe as its users do. */
 async function probe(url: string): Promise<Probed> {
@@ -19,7 +30,9 @@ async function probe(url: string): Promise<Probed> {
   try {
     await using command = agentenv(["probe", url, "--level", "full", "--json", file]);
     const { code, stdout } = await command.exited;
-    return { code, stdout, report: ProbeReport.parse(JSON.parse(readFileSync(file, "utf8"))) };
+    const report = ProbeReport.parse(JSON.parse(readFileSync(file, "utf8")));
+    const counted = await run(await publishedPython(), ["-c", COUNT, file], { timeout: 60_000 });
+    return { code, stdout, report, counted: JSON.parse(counted.stdout) };
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -42,7 +55,8 @@ describe("our conformance probe at full", () => {
 
   it("passes on the reference driver in all but what needs forwarded tools, fewer buttons or leases", async () => {
     await using computer = await startComputer("bundles/reference");
-    const { code, report } = await probe(computer.url);
+    const { code, report, counted } = await probe(computer.url);
+    expect(counted).toEqual(countsOf(report.checks));
     expect(named(report, "failed", "unverified")).toEqual([]);
     expect(named(report, "not_applicable")).toEqual([
       expect.stringContaining("it has all buttons"),

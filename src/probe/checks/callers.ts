@@ -116,7 +116,7 @@ export const callerChecks: (BasicCheck | FullCheck)[] = [
       const { driver, session } = board;
       const shot = await session.shot();
       const [waiting, next] = [await driver.session(), await driver.session()];
-      const duration_ms = Math.min(1_500, driver.limit("max_duration_ms"));
+      const duration_ms = Math.min(1_000, driver.limit("max_duration_ms"));
       const path = [
         [10, 10],
         [200, 200],

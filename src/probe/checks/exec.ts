@@ -33,6 +33,7 @@ export const execChecks: BasicCheck[] = [
     name: "a command past its time is killed with all that it started",
     level: "basic",
     needs,
+    aside: true,
     async run(driver) {
       const started = performance.now();
       const answer = await driver.run(["sh", "-c", "sleep 47 & echo $!; wait"], { timeout_s: 1 });
@@ -51,6 +52,7 @@ export const execChecks: BasicCheck[] = [
     name: "a repeated request_id joins the running command, or answers its result again",
     level: "basic",
     needs,
+    aside: true,
     async run(driver) {
       const request = { argv: ["sh", "-c", "sleep 0.4; date +%s%N"], request_id: `agentenv-probe-${randomUUID()}` };
       const run = () => driver.invoke(EXEC_URN, "run", request);
@@ -64,6 +66,7 @@ export const execChecks: BasicCheck[] = [
     name: "output past max_output_bytes is cut there",
     level: "basic",
     needs,
+    aside: true,
     unless: (driver) =>
       Number.isInteger(driver.params(EXEC_URN).max_output_bytes)
         ? undefined
@@ -79,6 +82,7 @@ export const execChecks: BasicCheck[] = [
     name: "a program in the background doesn't hold the answer, and outlives it with its output still open",
     level: "basic",
     needs,
+    aside: true,
     async run(driver) {
       const started = performance.now();
       // It writes after the answer: one whose pipe was closed would die of it.

@@ -77,7 +77,11 @@ export const typingChecks: FullCheck[] = [
     level: "full",
     async run(board) {
       await board.emptyLine();
-      await types(board, "é—東");
+      await board.session.ok("computer_type", { text: "é—" });
+      await board.until(
+        ({ line }) => line !== "",
+        () => "nothing typed",
+      );
       expectSame("the clipboard", (await board.state()).copied, board.layout.copied);
     },
   },

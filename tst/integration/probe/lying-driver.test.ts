@@ -9,6 +9,7 @@ import type { JsonObject } from "../../../src/protocol/tool.js";
 import { FakeLog, type FakeSession, fakeSession } from "../../fakes/computer-session.js";
 import { type Lie, lyingWith, saying } from "../../fakes/lying.js";
 import { type Serving, serve } from "../../fakes/serving.js";
+import { agentenv } from "../../harness/computer.js";
 import { until } from "../../harness/until.js";
 import { Xvfb } from "../../harness/xvfb.js";
 
@@ -247,6 +248,19 @@ describe("a probe that is interrupted", () => {
     });
     await expect(probe).rejects.toThrow("enough");
     expect(seen).toHaveLength(1);
+    await until(left, (seen) => seen === "0\n");
+  });
+
+  it("does so from the command line too, and exits as what a signal ended", async () => {
+    await using command = agentenv(["probe", serving.url]);
+    await until(
+      () => command.stdout,
+      (seen) => seen.includes("P4 "),
+      { ms: 30_000 },
+    );
+    await until(left, (seen) => seen.endsWith("\n1\n"));
+    command.child.kill("SIGINT");
+    expect((await command.exited).code).toBe(130);
     await until(left, (seen) => seen === "0\n");
   });
 
