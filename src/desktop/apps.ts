@@ -7,13 +7,16 @@ import { LastLines } from "./last-lines.js";
 import { endOf, killGroup, signalGroup } from "./process-group.js";
 import { SESSION_PATH } from "./programs.js";
 
-/** The apps that an env starts with: started once, and once more each time that the display died and came back. */
+/** What an app can't go on without: its windows are on the one, its accessibility tree is on the other. */
+export type AppNeed = "display" | "bus";
+
+/** The apps that an env starts with: started once, and once more each time that the display or the bus died and came back. */
 export class Apps {
   readonly #user: SessionUser;
   readonly #log: Logger;
   readonly #running = new Set<ChildProcess>();
   #commands: readonly string[] = [];
-  #lost = false;
+  readonly #lost = new Set<AppNeed>();
   #stopped = false;
 
   constructor(user: SessionUser, log: Logger) {
@@ -24,17 +27,18 @@ export class Apps {
   start(commands: readonly string[]): void {
     for (const command of commands) requireApp(command);
     this.#commands = [...this.#commands, ...commands];
+    if (this.#lost.size > 0) return;
     for (const command of commands) this.#run(command);
   }
 
-  displayWentAway(): void {
-    this.#lost = true;
+  /** Ends them: one that outlived the bus would be there to be seen and have no accessibility tree any more. */
+  wentAway(need: AppNeed): void {
+    this.#lost.add(need);
     for (const child of this.#running) killGroup(child);
   }
 
-  displayIsBack(): void {
-    if (!this.#lost) return;
-    this.#lost = false;
+  isBack(need: AppNeed): void {
+    if (!this.#lost.delete(need) || this.#lost.size > 0) return;
     for (const command of this.#commands) this.#run(command);
   }
 

@@ -72,7 +72,7 @@ export class Desktop {
       user: new OwnUser(account, { ...login, XDG_RUNTIME_DIR: runtimeDir }),
       log,
       guard: options.guard ?? NOBODY,
-      onAway: () => apps?.displayWentAway(),
+      onAway: () => apps?.wentAway("display"),
     });
     const user = new OwnUser(account, { ...login, ...desktopEnvironment(display, runtimeDir) });
     apps = new Apps(user, log);
@@ -80,7 +80,10 @@ export class Desktop {
     const session = { display: display.name, user, runtimeDir, dataDir, inputSettled: () => input.settled() };
     const desktop = new Desktop(session, display, apps, input, options);
     try {
-      const bus = desktop.#add(sessionBus(runtimeDir, user), {});
+      const bus = desktop.#add(sessionBus(runtimeDir, user), {
+        onAway: () => desktop.#apps.wentAway("bus"),
+        onUp: () => desktop.#apps.isBack("bus"),
+      });
       const managers = display.hasWindowManager ? [] : [desktop.#addWindowManager()];
       await Promise.all([bus, ...managers].map((service) => service.start()));
       return desktop;
@@ -98,7 +101,7 @@ export class Desktop {
 
   /**
    * Starts each command line, as a shell reads it, in the session user's home. An app that ends is not started again, only
-   * one that went with the display. One whose program is missing is refused with a SetupError before any starts.
+   * one that went with the display or the bus. One whose program is missing is refused with a SetupError before any starts.
    */
   startApps(commands: readonly string[]): void {
     this.#apps.start(commands);
@@ -140,7 +143,7 @@ export class Desktop {
 
   #displayIsBack(): void {
     this.#input.displayIsBack();
-    this.#apps.displayIsBack();
+    this.#apps.isBack("display");
   }
 
   #shown(): Service[] {

@@ -11,6 +11,8 @@ import type { Computer, Start } from "../fakes/computer-start.js";
 import { until } from "./until.js";
 
 export const isRoot = process.getuid?.() === 0;
+/** Ends the name of a test or a suite that only root runs: why it is skipped where it is. */
+export const needsRoot = isRoot ? "" : " (skipped: only root can start a computer for another user)";
 /** Whose the computers of the tests are. */
 export const sessionUser: Account = isRoot ? accountOf("agent") : currentAccount();
 

@@ -8,7 +8,7 @@ import type { ServiceSpec } from "../../../src/computer/session.js";
 import { Desktop, type DesktopOptions } from "../../../src/desktop/desktop.js";
 import { askDisplay } from "../../../src/desktop/x-client.js";
 import { SetupError } from "../../../src/errors.js";
-import { alive, descendants, isRoot } from "../../harness/desktop.js";
+import { alive, descendants, isRoot, needsRoot } from "../../harness/desktop.js";
 import { processesWith } from "../../harness/processes.js";
 import { until } from "../../harness/until.js";
 import { pressInWindow } from "../../harness/x-window.js";
@@ -113,17 +113,21 @@ describe("a desktop", () => {
     expect(text).toContain("PATH=/usr/local/bin:/usr/bin:/bin:/usr/local/games:/usr/games\n");
   });
 
-  it("is closed to the other users of the machine", async () => {
+  it("lets its own user and root connect, and nobody else", async () => {
     const desktop = await start();
     const { display, user } = desktop.session;
-    const ask = (...become: string[]) => {
-      const [file = "", ...args] = [...become, "xhost"];
-      return spawnSync(file, args, { env: { DISPLAY: display, PATH: "/usr/bin:/bin" }, encoding: "utf8" });
-    };
-    expect(ask().stdout.split("\n").slice(1).filter(Boolean).sort()).toEqual(
+    const listed = execFileSync("xhost", [], { env: { DISPLAY: display, PATH: "/usr/bin:/bin" }, encoding: "utf8" });
+    expect(listed.split("\n").slice(1).filter(Boolean).sort()).toEqual(
       [...new Set([`SI:localuser:${user.name}`, "SI:localuser:root"])].sort(),
     );
-    if (isRoot) expect(ask("setpriv", "--reuid", "65534", "--clear-groups").status).not.toBe(0);
+  });
+
+  it.runIf(isRoot)(`refuses the connection of another user${needsRoot}`, async () => {
+    const desktop = await start();
+    const ask = ["--reuid", "65534", "--clear-groups", "xhost"];
+    const env = { DISPLAY: desktop.session.display, PATH: "/usr/bin:/bin" };
+    expect(spawnSync("setpriv", ask, { env }).status).not.toBe(0);
+    expect(spawnSync("xhost", [], { env }).status).toBe(0);
   });
 
   it("starts its apps in the home of the session user, once", async () => {
@@ -292,6 +296,19 @@ describe("a desktop whose parts die", () => {
     await until(() => running("xterm") === 1);
   });
 
+  it("starts each app once when the X server and the bus die together", async () => {
+    const desktop = await start();
+    desktop.startApps(["exec sleep 4448"]);
+    await until(() => running("sleep 4448") === 1);
+    const parts = ["display", "bus", "window-manager"];
+    const before = parts.map((name) => desktop.service(name).pid);
+    kill(before[0]);
+    kill(before[1]);
+    for (const [index, name] of parts.entries()) await isBack(desktop, name, before[index]);
+    await until(() => running("sleep 4448") === 1);
+    expect(running("sleep 4448")).toBe(1);
+  });
+
   it("starts no app twice when the window manager dies alone", async () => {
     const desktop = await start();
     desktop.startApps(["exec sleep 4445"]);
@@ -302,13 +319,19 @@ describe("a desktop whose parts die", () => {
     expect(running("sleep 4445")).toBe(1);
   });
 
-  it("brings the buses back at the same address, and a driver's services with them", async () => {
+  it("brings the buses back at the same address, and a driver's services and the apps with them", async () => {
     const desktop = await start();
     await desktop.addServices([steady("driver")]);
+    // One that the bus takes with it, as GTK's programs are, and one that wouldn't notice.
+    desktop.startApps(["exec dbus-monitor --session >/dev/null", "exec sleep 4447"]);
+    const apps = () => processesWith(runtimeDir).filter(({ command }) => /^(dbus-monitor|sleep 4447)/.test(command));
+    const first = await until(apps, (seen) => seen.length === 2, { what: "the apps" });
     const [bus, driver] = [desktop.service("bus").pid, desktop.service("driver").pid];
     kill(bus);
     await isBack(desktop, "bus", bus);
     await isBack(desktop, "driver", driver);
+    const again = await until(apps, (seen) => seen.length === 2 && !first.some(({ pid }) => pid === seen[0]?.pid));
+    expect(again.filter(({ pid }) => first.some((before) => before.pid === pid))).toEqual([]);
     const call = ["--session", "--print-reply", "--dest=org.a11y.Bus", "/org/a11y/bus", "org.a11y.Bus.GetAddress"];
     execFileSync("dbus-send", call, { env: desktop.session.user.environment() });
   });

@@ -18,7 +18,7 @@ import { basename, join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { stage } from "../../../src/desktop/staging.js";
 import { packageRoot } from "../../../src/package-root.js";
-import { DesktopLab, descendants, isRoot, type ProcessState, sessionUser } from "../../harness/desktop.js";
+import { DesktopLab, descendants, isRoot, needsRoot, type ProcessState, sessionUser } from "../../harness/desktop.js";
 import { until } from "../../harness/until.js";
 
 const lab = new DesktopLab();
@@ -72,13 +72,13 @@ describe("starting a computer", () => {
     expect(refusal(options)).toMatch(/^only root can start a computer for root; this is .*\nstart it as root/);
   });
 
-  it.runIf(isRoot)("is refused for a user that does not exist, with the line that makes it", () => {
+  it.runIf(isRoot)(`is refused for a user that does not exist, with the line that makes it${needsRoot}`, () => {
     expect(refusal({ user: "nosuchuser" })).toBe(
       "the session user nosuchuser does not exist\ncreate it: useradd --create-home --shell /bin/bash nosuchuser\n",
     );
   });
 
-  it.runIf(isRoot)("is refused for root, and for a user without a home", () => {
+  it.runIf(isRoot)(`is refused for root, and for a user without a home${needsRoot}`, () => {
     expect(refusal({ user: "root" })).toMatch(/^a computer never runs as root\n/);
     expect(refusal({ user: "nobody" })).toMatch(/^the home folder of the session user nobody does not exist/);
   });
@@ -88,7 +88,7 @@ describe("starting a computer", () => {
     ["tini", "tini"],
     ["openbox", "openbox"],
     ["dbus-daemon", "dbus"],
-  ])("says how to install %s where it is missing", (program, name) => {
+  ])(`says how to install %s where it is missing${needsRoot}`, (program, name) => {
     const hide = 'mount --bind /dev/null "$0" && exec "$@"';
     const wrapper = ["unshare", "--mount", "sh", "-c", hide, `/usr/bin/${program}`];
     expect(refusal({ wrapper })).toMatch(
@@ -97,7 +97,7 @@ describe("starting a computer", () => {
   });
 });
 
-describe.runIf(isRoot)("starting a computer as root", () => {
+describe.runIf(isRoot)(`starting a computer as root${needsRoot}`, () => {
   it("leaves nothing of it running as root but what waits for its end", async () => {
     await using desktop = await lab.start({ isolation: "pid", computer: { apps: ["xterm"] } });
     const all = descendants(desktop.process.pid);
@@ -163,7 +163,7 @@ describe.runIf(isRoot)("starting a computer as root", () => {
   });
 });
 
-describe.runIf(isRoot)("the staged program", () => {
+describe.runIf(isRoot)(`the staged program${needsRoot}`, () => {
   const options = { programDir: packageRoot, gid: sessionUser.gid };
 
   it("is made once, then used again without a copy", () => {

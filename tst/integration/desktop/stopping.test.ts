@@ -2,7 +2,15 @@ import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { askDisplay } from "../../../src/desktop/x-client.js";
-import { alive, DesktopLab, descendants, isRoot, type RunningDesktop, sessionUser } from "../../harness/desktop.js";
+import {
+  alive,
+  DesktopLab,
+  descendants,
+  isRoot,
+  needsRoot,
+  type RunningDesktop,
+  sessionUser,
+} from "../../harness/desktop.js";
 import { processesWith } from "../../harness/processes.js";
 import { until } from "../../harness/until.js";
 
@@ -172,11 +180,14 @@ describe.each(namespaces)("a computer with isolation %s that a program of it att
 });
 
 describe("a computer", () => {
-  it.runIf(isRoot)("is isolated by a user namespace where root may make no other, as in many containers", async () => {
-    const wrapper = ["setpriv", "--bounding-set", "-sys_admin", "--inh-caps", "-sys_admin"];
-    await using desktop = await startLittered({ wrapper });
-    expect(desktop.isolation).toBe("user");
-  });
+  it.runIf(isRoot)(
+    `is isolated by a user namespace where root may make no other, as in many containers${needsRoot}`,
+    async () => {
+      const wrapper = ["setpriv", "--bounding-set", "-sys_admin", "--inh-caps", "-sys_admin"];
+      await using desktop = await startLittered({ wrapper });
+      expect(desktop.isolation).toBe("user");
+    },
+  );
 
   it("is started without a namespace where there may be none, and leaves nothing all the same", async () => {
     const forbid = 'echo 0 >/proc/sys/user/max_user_namespaces; exec "$@"';
