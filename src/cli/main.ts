@@ -27,6 +27,7 @@ const COMMANDS: Record<string, () => Promise<Command>> = {
   compare: async () => (await import("./compare.js")).compareCommand,
   probe: async () => (await import("./probe.js")).probeCommand,
   skills: async () => (await import("./skills.js")).skillsCommand,
+  init: async () => (await import("./init.js")).initCommand,
   driver: async () => (await import("./driver.js")).driverCommand,
 };
 
