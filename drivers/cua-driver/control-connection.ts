@@ -22,6 +22,8 @@ export class ControlConnection implements WireUser {
     wire: Wire,
     readonly sessionId: string,
     deadlineMs: number,
+    /** Called when the daemon doesn't take the session in time. */
+    onDeadline: () => void = () => {},
   ) {
     this.#wire = wire;
     this.ready = new Promise((resolve, reject) => {
@@ -31,7 +33,10 @@ export class ControlConnection implements WireUser {
     this.gone = new Promise((resolve) => {
       this.#ended = resolve;
     });
-    this.#timer = setTimeout(() => this.#refuse(`it didn't answer within ${deadlineMs} ms`), deadlineMs);
+    this.#timer = setTimeout(() => {
+      this.#refuse(`it didn't answer within ${deadlineMs} ms`);
+      onDeadline();
+    }, deadlineMs);
     wire.use(this);
   }
 

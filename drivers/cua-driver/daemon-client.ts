@@ -109,7 +109,8 @@ export class DaemonClient {
    * long as that connection. Rejects with `device_unavailable` where the daemon doesn't take it.
    */
   async beginSession(sessionId: string): Promise<ControlConnection> {
-    const control = new ControlConnection(new Wire(this.#options.socketPath), sessionId, this.deadlines.control);
+    const wire = new Wire(this.#options.socketPath);
+    const control = new ControlConnection(wire, sessionId, this.deadlines.control, () => this.#missed("session_begin"));
     await control.ready;
     return control;
   }
@@ -168,14 +169,16 @@ export class DaemonClient {
       deadlineMs,
       signal,
       maxReplyBytes: this.#options.maxReplyBytes ?? MAX_REPLY_BYTES,
-      onDeadline: () => {
-        this.#options.log.warn({ call: what, deadlineMs }, "cua-driver missed a deadline");
-        this.#options.onDeadline?.(what);
-      },
+      onDeadline: () => this.#missed(what),
       onUnreachable: () => this.#options.onUnreachable?.(what),
     });
     this.#openSpare();
     return exchange;
+  }
+
+  #missed(what: string): void {
+    this.#options.log.warn({ call: what }, "cua-driver missed a deadline");
+    this.#options.onDeadline?.(what);
   }
 
   /** The connection opened ahead, if it stands; one that is still being made might fail, which is no call's business. */

@@ -36,8 +36,9 @@ export class DaemonWatch {
   }
 
   /** Says that a call couldn't be sent. Resolves when it is known whether a daemon that lives can't be reached. */
-  unreachable(what: string): Promise<void> {
-    return this.#looking(async () => {
+  async unreachable(what: string): Promise<void> {
+    if (this.#service?.state !== "up") return;
+    await this.#looking(async () => {
       const before = this.#service?.pid;
       await sleep(DEATH_MS, undefined, { ref: false });
       if (this.#service?.pid !== before) return;

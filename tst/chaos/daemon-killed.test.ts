@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { McpClient } from "../../src/mcp/client.js";
 import type { CallToolResult, JsonObject } from "../../src/protocol/tool.js";
-import { type Computer, startComputer } from "../harness/computer.js";
+import { agentenv, type Computer, startComputer } from "../harness/computer.js";
 import { cuaDriver } from "../harness/cua-mcp.js";
+import { runPublishedProbe } from "../harness/published-probe.js";
 import { until } from "../harness/until.js";
 import { XTestClient, type XTestWindow } from "../harness/x-client.js";
 
@@ -174,8 +175,8 @@ describe("the daemon killed with SIGKILL", () => {
   });
 
   it("makes element tokens from before stale, and gives a fresh read fresh ones", async () => {
-    x.client.DestroyWindow(recorder.id);
-    await x.sync();
+    // Its windows go with it.
+    x[Symbol.dispose]();
     const agent = await computer.connect();
     const read = async () => {
       const windows = (await agent.call("list_windows", {})).structuredContent?.windows as JsonObject[];
@@ -194,5 +195,14 @@ describe("the daemon killed with SIGKILL", () => {
     const after = await until(read, Boolean, { ms: 30_000, every: 200, what: "an element's token" });
     expect(after?.window_id).toBe(before?.window_id);
     expect((await agent.call("click", { ...after })).isError).not.toBe(true);
+  });
+
+  it("leaves a computer that passes both probes at full", async () => {
+    const { checks, passed } = await runPublishedProbe(computer.url);
+    expect(checks.filter(({ status }) => status === "failed" || status === "unverified")).toEqual([]);
+    expect(passed).toBe(true);
+    const ours = await agentenv(["probe", computer.url, "--level", "full"]).exited;
+    expect(ours.stdout).toMatch(/ 0 failed, 0 unverified/);
+    expect(ours.code).toBe(0);
   });
 });

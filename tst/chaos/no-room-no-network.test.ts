@@ -1,0 +1,129 @@
+import { spawn } from "node:child_process";
+import { describe, expect, it } from "vitest";
+import { agentenvMain, envFolder, type Ready, RunningCommand } from "../harness/computer.js";
+import { isRoot, sessionUser } from "../harness/desktop.js";
+import { until } from "../harness/until.js";
+
+const ENV = 'type = "computer"\ndriver = "cua-driver"\n';
+/** Own namespaces, as root or as anybody. */
+const UNSHARE = isRoot ? ["unshare"] : ["unshare", "--user", "--map-current-user", "--keep-caps"];
+
+/** `agentenv up` in namespaces of its own, once `prepare` has run in them. */
+class Confined implements AsyncDisposable {
+  private constructor(
+    private readonly command: RunningCommand,
+    readonly ready: Ready,
+  ) {}
+
+  static async start(namespaces: readonly string[], prepare: string, folder: string): Promise<Confined> {
+    const up = [process.execPath, agentenvMain, "up", folder, "--port", "0", "--json"];
+    const [file = "", ...args] = [...UNSHARE, ...namespaces, "sh", "-c", `${prepare} && exec "$@"`, "sh", ...up];
+    const command = new RunningCommand(spawn(file, args, { stdio: ["ignore", "pipe", "pipe"] }));
+    try {
+      return new Confined(command, await command.ready());
+    } catch (thrown) {
+      await command[Symbol.asyncDispose]();
+      throw thrown;
+    }
+  }
+
+  get log(): string {
+    return this.command.stderr;
+  }
+
+  /** Runs a command in the same namespaces, and answers its exit code and output. */
+  async run(...argv: string[]): Promise<{ code: number | null; stdout: string }> {
+    const enter = ["nsenter", "--target", String(this.command.child.pid), "--mount", "--net"];
+    const [file = "", ...args] = [...enter, ...(isRoot ? [] : ["--user", "--preserve-credentials"]), "--", ...argv];
+    const { code, stdout } = await new RunningCommand(spawn(file, args, { stdio: ["ignore", "pipe", "pipe"] })).exited;
+    return { code, stdout };
+  }
+
+  /** Runs the command line there, as a person would. */
+  agentenv(...args: string[]): Promise<{ code: number | null; stdout: string }> {
+    return this.run(process.execPath, agentenvMain, ...args);
+  }
+
+  async call(
+    tool: string,
+    args: object = {},
+  ): Promise<{ isError?: boolean; structuredContent?: Record<string, unknown> }> {
+    const { stdout } = await this.agentenv("call", this.ready.url, tool, JSON.stringify(args), "--json");
+    return JSON.parse(stdout);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.command[Symbol.asyncDispose]();
+  }
+}
+
+describe("a computer whose disk is full where the daemon writes", () => {
+  it("says what couldn't be written, goes on with all that writes nothing, and survives a restart of the daemon", async () => {
+    using env = envFolder(ENV);
+    const { home, uid, gid } = sessionUser;
+    const mount = `mount -t tmpfs -o size=400k,uid=${uid},gid=${gid},mode=755 tmpfs ${home}`;
+    await using computer = await Confined.start(["--mount", "--propagation", "private"], mount, env.folder);
+    const { runDir } = computer.ready;
+    const fill = `dd if=/dev/zero of=${home}/fill bs=1k 2>/dev/null; [ "$(df --output=avail ${home} | tail -1)" -eq 0 ]`;
+    expect((await computer.run("sh", "-c", fill)).code).toBe(0);
+
+    const shot = await computer.call("get_desktop_state", { screenshot_out_file: `${home}/shot.png` });
+    expect(shot.isError).toBe(true);
+    for (const [tool, args] of [
+      ["computer_screenshot", {}],
+      ["computer_type", { text: "there is no room" }],
+      ["press_key", { scope: "desktop", key: "shift" }],
+      ["get_screen_size", {}],
+    ] as const) {
+      expect([tool, (await computer.call(tool, args)).isError ?? false]).toEqual([tool, false]);
+    }
+    await computer.run("sh", "-c", `kill -9 "$(cat ${runDir}/cua-driver.pid)"`);
+    await until(
+      () => computer.call("get_screen_size"),
+      ({ isError }) => isError !== true,
+      { ms: 15_000 },
+    );
+    expect((await computer.agentenv("ready", computer.ready.url)).code).toBe(0);
+
+    await computer.run("rm", `${home}/fill`);
+    const written = await computer.call("get_desktop_state", { screenshot_out_file: `${home}/shot.png` });
+    expect(written.isError).not.toBe(true);
+  });
+});
+
+describe("a computer without any network", () => {
+  it("is ready, its tools answer, and nothing tries to reach out", async () => {
+    using env = envFolder(ENV);
+    await using computer = await Confined.start(["--net"], "ip link set lo up", env.folder);
+    const { url } = computer.ready;
+    expect((await computer.agentenv("ready", url)).code).toBe(0);
+    const tools = await computer.agentenv("tools", url, "--json");
+    expect(JSON.parse(tools.stdout)).toHaveLength(73);
+    for (const [tool, args] of [
+      ["get_screen_size", {}],
+      ["computer_screenshot", {}],
+      ["check_permissions", {}],
+      ["health_report", {}],
+      ["get_guide", {}],
+      ["list_apps", {}],
+    ] as const) {
+      expect([tool, (await computer.call(tool, args)).isError ?? false]).toEqual([tool, false]);
+    }
+    await computer.run("sh", "-c", `kill -9 "$(cat ${computer.ready.runDir}/cua-driver.pid)"`);
+    await until(
+      () => computer.call("get_screen_size"),
+      ({ isError }) => isError !== true,
+      { ms: 15_000 },
+    );
+    // Whoever asks for another machine, by name or address, is counted by the kernel.
+    const counter = async (protocol: string, name: string) => {
+      const { stdout } = await computer.run("cat", "/proc/net/snmp");
+      const [names = "", values = ""] = stdout.split("\n").filter((line) => line.startsWith(`${protocol}: `));
+      return Number(values.split(" ")[names.split(" ").indexOf(name)]);
+    };
+    expect(await counter("Ip", "OutNoRoutes")).toBe(0);
+    expect(await counter("Udp", "OutDatagrams")).toBe(0);
+    await computer.run("bash", "-c", "echo >/dev/udp/192.0.2.1/9; echo >/dev/tcp/192.0.2.1/9");
+    expect(await counter("Ip", "OutNoRoutes")).toBeGreaterThan(0);
+  });
+});
