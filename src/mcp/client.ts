@@ -2,6 +2,7 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { z } from "zod";
 import type { CallToolResult, JsonObject, ToolDefinition } from "../protocol/tool.js";
+import { withOwnSignal } from "./own-signal.js";
 
 /** Longer than any deadline of a server of ours, so that its own answer comes first. */
 const CALL_MS = 120_000;
@@ -39,10 +40,12 @@ export class McpClient implements AsyncDisposable {
     });
     const client = new Client({ name: "agentenv", version: "1" });
     const { timeoutMs = CALL_MS, signal } = options;
-    await client.connect(transport as Parameters<Client["connect"]>[0], {
-      timeout: timeoutMs,
-      ...(signal === undefined ? {} : { signal }),
-    });
+    const open = (own?: AbortSignal) =>
+      client.connect(transport as Parameters<Client["connect"]>[0], {
+        timeout: timeoutMs,
+        ...(own === undefined ? {} : { signal: own }),
+      });
+    await (signal === undefined ? open() : withOwnSignal(signal, open));
     return new McpClient(client, transport, timeoutMs);
   }
 
@@ -68,8 +71,11 @@ export class McpClient implements AsyncDisposable {
 
   /** Any request of MCP. */
   async request(method: string, params: JsonObject, signal?: AbortSignal): Promise<JsonObject> {
-    const options = { timeout: this.timeoutMs, ...(signal === undefined ? {} : { signal }) };
-    return await this.client.request({ method, params }, Anything, options);
+    const send = (own?: AbortSignal) => {
+      const options = { timeout: this.timeoutMs, ...(own === undefined ? {} : { signal: own }) };
+      return this.client.request({ method, params }, Anything, options);
+    };
+    return await (signal === undefined ? send() : withOwnSignal(signal, send));
   }
 
   /** Ends the session at the server too. */

@@ -7,7 +7,6 @@ import { COMPUTER_URN, EXEC_URN, ExecAnswer } from "../protocol/computer.js";
 import { DATA_OBJECTS_URN, INTAKE_URN, type Part } from "../protocol/data-plane.js";
 import type { JsonObject } from "../protocol/tool.js";
 import { expectThat, Finding } from "./check.js";
-import { withOwnSignal } from "./own-signal.js";
 import { ProbeSession } from "./session.js";
 
 /** How long a command of the probe's may take, in seconds. */
@@ -85,7 +84,7 @@ export class Driver {
   /** Opens a session of its own: a caller of its own. */
   async session(role?: string): Promise<ProbeSession> {
     const client = role === undefined ? this.client : new EnvironmentClient(this.url, { ...this.options, role });
-    const mcp = await withOwnSignal(this.signal, (signal) => client.mcp({ signal }));
+    const mcp = await client.mcp({ signal: this.signal });
     const session = new ProbeSession(mcp, this.signal);
     this.#opened.push(session);
     return session;

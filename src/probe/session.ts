@@ -2,7 +2,6 @@ import type { McpClient } from "../mcp/client.js";
 import { POINT_TOOLS, ScreenshotResult } from "../protocol/computer.js";
 import type { CallToolResult, JsonObject, ToolDefinition } from "../protocol/tool.js";
 import { expectThat, Finding } from "./check.js";
-import { withOwnSignal } from "./own-signal.js";
 import { Picture } from "./picture.js";
 
 /** How long ending a session may take, in milliseconds. */
@@ -32,7 +31,7 @@ export class ProbeSession {
   }
 
   callAsItIs(tool: string, args: JsonObject, signal: AbortSignal = this.signal): Promise<CallToolResult> {
-    return withOwnSignal(signal, (own) => this.client.call(tool, args, own));
+    return this.client.call(tool, args, signal);
   }
 
   /** The structured content of a call that has to succeed. */

@@ -18,6 +18,8 @@ import { RawJson } from "../../src/protocol/raw-json.js";
 /** A small environment with one of everything that the SDK serves. */
 export class Shop extends Environment {
   readonly orders: string[] = [];
+  /** Calls of `wait` that began. */
+  waits = 0;
   /** Calls of `wait` that were let go by their signal. */
   aborted = 0;
 
@@ -33,6 +35,7 @@ export class Shop extends Environment {
 
   @tool({ description: "Waits until it is let go.", input: z.object({}) })
   async wait(_args: object, { signal, progress }: ToolContext) {
+    this.waits += 1;
     progress(1, 2, "half way");
     await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
     this.aborted += 1;
