@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { closeSync, openSync, writeFileSync } from "node:fs";
+import { closeSync, existsSync, openSync, writeFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { SetupError } from "../errors.js";
@@ -35,18 +35,27 @@ export interface EnterOptions {
 /** What a terminal looks like, for a log that people read. */
 const TERMINAL_VARIABLES = ["TERM", "COLORTERM", "NO_COLOR", "FORCE_COLOR", "TZ"];
 
+/** How long a lock may be held by who only looks whether a computer holds it, or removes what one left. */
+const LOOKED_AT_S = 0.5;
+
 /**
- * GUARDIAN_PROC_FD is 9. The locks are let go of when the last process of the chain ends. tini passes every signal on, and
+ * GUARDIAN_PROC_FD is 9. The locks are let go of when the last process of the chain ends. Whoever removes the lock's file and
+ * the folder holds the lock meanwhile: it counts only where it is the file's that is there. tini passes every signal on, and
  * unshare would be stopped or killed by those that it doesn't block, under the feet of a computer that is stopping.
  */
-const OPEN_AND_EXEC = `umask 022
+const OPEN_AND_EXEC = `umask 077
 cd /
 trap '' HUP QUIT TSTP USR1 USR2
-exec 9</proc 8>>"$1" 0<>"$2" 7<"$4" 6<"$5" 5<"$6" || exit 1
+exec 9</proc 8<&- 0<>"$2" 7<"$4" 6<"$5" 5<"$6" || exit 1
 rm -f -- "$2"
-flock -n 8 || { echo "$3" >&2; exit 1; }
+until [ "$1" -ef /proc/self/fd/8 ]; do
+  exec 8>>"$1"
+  flock -w ${LOOKED_AT_S} 8 || { echo "$3" >&2; exit 1; }
+done
+[ -d "$7" ] || { mkdir -m 700 -- "$7" && chown "$8" -- "$7"; } || exit 1
 flock -s 7 && flock -s 6 && flock -s 5 || exit 1
-shift 6
+umask 022
+shift 8
 exec "$@"`;
 
 /**
@@ -63,7 +72,6 @@ export function enterSession(options: EnterOptions): never {
       hint: `start it as ${options.user} or as root, or leave --user out`,
     });
   }
-  makeRuntimeFolder(options.runtimeDir, account);
   const lock = lockOf(options.runtimeDir);
   const taken = `another computer lives in ${options.runtimeDir}`;
   if (isLocked(lock)) throw new SetupError(taken, { hint: "stop it, or choose another port: --port N" });
@@ -88,6 +96,8 @@ export function enterSession(options: EnterOptions): never {
     home: account.home,
     forServer: { runtimeDir: options.runtimeDir, isolation, payload: options.payload(locate) },
   };
+  // Late: a start that is refused leaves nothing.
+  makeRuntimeFolder(options.runtimeDir, account);
   const file = `${options.runtimeDir}.${randomBytes(8).toString("hex")}`;
   writeFileSync(file, JSON.stringify(handoff), { mode: 0o600, flag: "wx" });
   const kept = [0, 1, 2].map((index) => inUse[index] ?? "/");
@@ -97,7 +107,8 @@ export function enterSession(options: EnterOptions): never {
     lock,
     cleanUp: [node, cleanUp],
   });
-  const opening = ["sh", "-c", OPEN_AND_EXEC, "sh", lock, file, `agentenv: ${taken}`, ...kept];
+  const folder = [options.runtimeDir, `${account.uid}:${account.gid}`];
+  const opening = ["sh", "-c", OPEN_AND_EXEC, "sh", lock, file, `agentenv: ${taken}`, ...kept, ...folder];
   // Without the runtime folder: what has it in its environment belongs to the computer, and the chain outlives that.
   execute("/bin/sh", [...opening, ...chain], environment);
 }
@@ -113,9 +124,11 @@ function execute(file: string, args: readonly string[], environment: Record<stri
 
 /** Whether a computer that runs holds the lock. The start itself takes it later, in the chain that keeps it. */
 function isLocked(lock: string): boolean {
+  if (!existsSync(lock)) return false;
   const file = openSync(lock, "a", 0o600);
   try {
-    return spawnSync("flock", ["-n", "3"], { stdio: ["ignore", "ignore", "ignore", file] }).status !== 0;
+    const take = ["-w", String(LOOKED_AT_S), "3"];
+    return spawnSync("flock", take, { stdio: ["ignore", "ignore", "ignore", file] }).status !== 0;
   } finally {
     closeSync(file);
   }

@@ -3,14 +3,12 @@ import { chmodSync, chownSync, lstatSync, mkdirSync, readdirSync, rmdirSync } fr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SetupError } from "../errors.js";
-import { lockOf } from "./handoff.js";
 import type { Account } from "./users.js";
 
 /** Longer than any socket's name in the runtime folder; a Unix socket's path has 107 bytes at most. */
 const MAX_RUNTIME_PATH = 107 - "/at-spi/bus_99999".length;
 
-const ANY_PORT = "any-";
-const FORGOTTEN_MS = 10 * 60 * 1000;
+const REMOVE_S = 2;
 
 /**
  * The runtime folder of the computer on a port: `/run/agentenv/<port>` as root, else below XDG_RUNTIME_DIR or the temporary
@@ -20,25 +18,27 @@ export function runtimeFolder(port: number): string {
   const uid = process.getuid?.() ?? 0;
   const own = process.env.XDG_RUNTIME_DIR;
   const base = uid === 0 ? "/run/agentenv" : own ? join(own, "agentenv") : join(tmpdir(), `agentenv-${uid}`);
-  return join(base, port === 0 ? `${ANY_PORT}${process.pid}` : String(port));
+  return join(base, port === 0 ? `any-${process.pid}` : String(port));
 }
 
 /**
- * Removes what computers on any free port left: their names are not used again. A start makes its folder some time before it
- * holds the lock, so what is young is left alone.
+ * Removes the folders and the locks of computers that are gone: those whose lock nobody holds. A start that is about to take
+ * one of these locks notices that the file is not there any more, and makes both anew.
  */
-function removeForgotten(base: string): void {
-  const before = Date.now() - FORGOTTEN_MS;
-  for (const name of readdirSync(base)) {
-    if (!name.startsWith(ANY_PORT) || name.endsWith(".lock")) continue;
-    const folder = join(base, name);
-    const there = lstatSync(folder, { throwIfNoEntry: false });
-    if (there === undefined || there.mtimeMs > before) continue;
-    // Unlike our own, this rm can't be led elsewhere by an owner who swaps folders for links.
-    const remove = ["rm", "-rf", "--", folder, lockOf(folder)];
-    spawnSync("flock", ["-n", lockOf(folder), ...remove], { stdio: "ignore" });
-  }
+export function removeUnused(base: string, own: string): void {
+  const names = readdirSync(base).flatMap((name) => /^((?:any-)?\d+)(?:\.lock)?$/.exec(name)?.[1] ?? []);
+  const others = new Set(names.filter((name) => join(base, name) !== own));
+  if (others.size === 0) return;
+  // What can't be removed within this time is left to the next start.
+  const remove = ["-s", "KILL", String(REMOVE_S), "sh", "-c", REMOVE_UNLOCKED, "sh", ...others];
+  spawnSync("timeout", remove, { cwd: base, stdio: "ignore" });
 }
+
+/** Unlike Node's, this rm can't be led elsewhere by an owner who swaps folders for links. */
+const REMOVE_UNLOCKED = `umask 077
+for name; do
+  (exec 9>>"$name.lock" && flock -n 9 && [ "$name.lock" -ef /proc/self/fd/9 ] && rm -rf -- "$name" "$name.lock")
+done`;
 
 /**
  * Makes the runtime folder, 0700 and the session user's. Whatever lies there that this can't be made of is refused with a
@@ -60,7 +60,7 @@ export function makeRuntimeFolder(runtimeDir: string, account: Account): void {
     });
   }
   if (uid === 0) chmodSync(base, 0o755);
-  removeForgotten(base);
+  removeUnused(base, runtimeDir);
 
   // Root never deletes in a folder whose owner may swap what lies in it: only an empty one is replaced.
   const there = lstatSync(runtimeDir, { throwIfNoEntry: false });

@@ -4,9 +4,9 @@
  * imports next to nothing, as every start waits for it.
  */
 import { spawn } from "node:child_process";
-import { closeSync, ftruncateSync, readFileSync } from "node:fs";
+import { closeSync, ftruncateSync, readFileSync, rmdirSync, rmSync } from "node:fs";
 import { constants } from "node:os";
-import { GUARDIAN_PROC_FD, type Handoff, type ToGuardian, type ToServer } from "./handoff.js";
+import { GUARDIAN_PROC_FD, type Handoff, lockOf, type ToGuardian, type ToServer } from "./handoff.js";
 import { keepNamed, killRemains, removeRemains } from "./remains.js";
 
 /** How long a server may take to stop. Together with the killing it stays below the two seconds that are promised. */
@@ -82,7 +82,19 @@ async function end(status: number): Promise<void> {
   await killRemains(forServer, subreaper);
   await Promise.race([disconnected.promise, new Promise((resolve) => setTimeout(resolve, DRAIN_MS))]);
   removeRemains(forServer.runtimeDir, paths);
+  // Where there is a namespace, what is around it does that.
+  if (forServer.isolation === "none") removeFolder(forServer.runtimeDir);
   process.exit(status);
+}
+
+/** The next start does it where root's folder is around it. */
+function removeFolder(runtimeDir: string): void {
+  try {
+    rmdirSync(runtimeDir);
+    rmSync(lockOf(runtimeDir));
+  } catch {
+    // Not ours to change, or not empty.
+  }
 }
 
 function report(text: string): void {

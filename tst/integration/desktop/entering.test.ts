@@ -67,6 +67,12 @@ describe("starting a computer", () => {
     expect(statSync(desktop.runtimeDir)).toMatchObject({ uid: sessionUser.uid, mode: 0o40700 });
   });
 
+  it("leaves no folder and no lock when it fails", () => {
+    const runtimeDir = lab.runtimeDir();
+    expect(refusal({ runtimeDir, computer: { display: "none" } })).toMatch(/is no display/);
+    expect(readdirSync(join(runtimeDir, "..")).filter((name) => name.startsWith(basename(runtimeDir)))).toEqual([]);
+  });
+
   it("is refused as another user than one is", () => {
     const options = isRoot ? { asSessionUser: true, user: "root" } : { user: "root" };
     expect(refusal(options)).toMatch(/^only root can start a computer for root; this is .*\nstart it as root/);
@@ -159,7 +165,9 @@ describe.runIf(isRoot)(`starting a computer as root${needsRoot}`, () => {
     const dataDir = join(lab.folder, "hidden");
     mkdirSync(dataDir);
     chmodSync(dataDir, 0o700);
-    expect(refusal({ dataDir })).toMatch(/can't read .*hidden.*\nset AGENTENV_DATA/);
+    const runtimeDir = lab.runtimeDir();
+    expect(refusal({ dataDir, runtimeDir })).toMatch(/can't read .*hidden.*\nset AGENTENV_DATA/);
+    expect(existsSync(runtimeDir)).toBe(false);
   });
 });
 

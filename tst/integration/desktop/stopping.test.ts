@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
+import { removeUnused } from "../../../src/desktop/folders.js";
 import { askDisplay } from "../../../src/desktop/x-client.js";
 import {
   alive,
@@ -66,6 +67,10 @@ describe.each(modes)("a computer with isolation %s, started as the session user:
     desktop.process.kill("SIGTERM");
     await expectNothingLeft(desktop, tree);
     expect(await desktop.process.ended).toMatchObject({ code: 0 });
+    // Root's folder of runtime folders can't be changed by what waits for the end of these; the next start does it.
+    const removes = isolation === "pid" || asSessionUser || !isRoot;
+    const left = [desktop.runtimeDir, `${desktop.runtimeDir}.lock`].filter((path) => existsSync(path));
+    expect(left).toHaveLength(removes ? 0 : 2);
   });
 
   it("leaves nothing after Ctrl-C at a terminal, and ends with 0", async () => {
@@ -233,6 +238,22 @@ describe("a computer", () => {
     await expect(lab.start({ runtimeDir: one.runtimeDir })).rejects.toThrow(/another computer lives in .*\n.*--port/);
     expect(readdirSync(one.runtimeDir)).toContain("bus");
     expect(await askDisplay(one.display)).toBeDefined();
+  });
+
+  it("is the only one in its folder though other starts remove what nobody uses meanwhile", async () => {
+    const runtimeDir = join(lab.folder, "run", "18765");
+    const others = setInterval(() => removeUnused(join(runtimeDir, ".."), ""), 20);
+    try {
+      for (let round = 0; round < 3; round += 1) {
+        await using one = await lab.start({ runtimeDir });
+        expect(readdirSync(runtimeDir)).toContain("bus");
+        await expect(lab.start({ runtimeDir })).rejects.toThrow(/another computer lives in/);
+        expect(await askDisplay(one.display)).toBeDefined();
+      }
+      expect(readdirSync(join(runtimeDir, "..")).filter((name) => name.startsWith("18765"))).toEqual([]);
+    } finally {
+      clearInterval(others);
+    }
   });
 
   it("starts where one that could not clean up left its files and its X socket, on the same display", async () => {

@@ -1,12 +1,15 @@
+import { execFileSync } from "node:child_process";
 import {
   chmodSync,
+  closeSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
+  readdirSync,
   rmSync,
   statSync,
   symlinkSync,
-  utimesSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -53,19 +56,22 @@ describe("the runtime folder", () => {
     expect(() => makeRuntimeFolder(join(base, "x".repeat(90)), account)).toThrow(/too long/);
   });
 
-  it("takes the place of those that computers on any free port left long ago", () => {
-    const old = new Date(Date.now() - 3600 * 1000);
-    for (const name of ["any-1", "any-2", "18765"]) {
+  it("takes the place of those of other computers that nobody holds, and of nothing else", () => {
+    for (const name of ["any-1", "18765", "18766"]) {
       mkdirSync(join(base, name));
       writeFileSync(join(base, name, "file"), "");
-      writeFileSync(join(base, `${name}.lock`), "");
-      if (name !== "any-2") utimesSync(join(base, name), old, old);
+      if (name !== "18766") writeFileSync(join(base, `${name}.lock`), "");
     }
+    writeFileSync(join(base, "9.lock"), "");
+    mkdirSync(join(base, "somebody's"));
+    const held = openSync(join(base, "any-1.lock"), "r");
+    execFileSync("flock", ["-n", "3"], { stdio: ["ignore", "ignore", "ignore", held] });
     makeRuntimeFolder(join(base, "1"), account);
-    const there = ["any-1", "any-1.lock", "any-2", "any-2.lock", "18765", "18765.lock"].filter((name) =>
-      existsSync(join(base, name)),
-    );
-    expect(there).toEqual(["any-2", "any-2.lock", "18765", "18765.lock"]);
+    expect(readdirSync(base).sort()).toEqual(["1", "any-1", "any-1.lock", "somebody's"]);
+    expect(existsSync(join(base, "any-1", "file"))).toBe(true);
+    closeSync(held);
+    makeRuntimeFolder(join(base, "1"), account);
+    expect(readdirSync(base).sort()).toEqual(["1", "somebody's"]);
   });
 });
 
