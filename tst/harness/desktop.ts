@@ -128,7 +128,7 @@ export class DesktopLab implements Disposable {
     };
     const up = JSON.parse(line ?? "") as Up;
     const number = up.display.slice(1);
-    const xFiles = [`/tmp/.X${number}-lock`, `/tmp/.X11-unix/X${number}`].map((path) => [path, inodeOf(path)] as const);
+    const xFiles = [`/tmp/.X${number}-lock`, `/tmp/.X11-unix/X${number}`].map((path) => [path, fileAt(path)] as const);
     return {
       ...up,
       process: {
@@ -139,7 +139,7 @@ export class DesktopLab implements Disposable {
       },
       tree: () => new Set(descendants(pid).map(({ id }) => id)),
       find: (comm) => descendants(pid).find((each) => each.comm === comm)?.pid,
-      xFiles: () => xFiles.flatMap(([path, inode]) => (inode && inodeOf(path) === inode ? [path] : [])),
+      xFiles: () => xFiles.flatMap(([path, file]) => (file !== undefined && fileAt(path) === file ? [path] : [])),
       async [Symbol.asyncDispose]() {
         signal("SIGTERM");
         await ended;
@@ -152,8 +152,10 @@ export class DesktopLab implements Disposable {
   }
 }
 
-function inodeOf(path: string): number | undefined {
-  return lstatSync(path, { throwIfNoEntry: false })?.ino;
+/** Tells a file from another one that gets its inode later. */
+function fileAt(path: string): string | undefined {
+  const there = lstatSync(path, { throwIfNoEntry: false });
+  return there && `${there.ino}@${there.birthtimeMs}`;
 }
 
 export interface ProcessState {
