@@ -25,7 +25,11 @@ export class ReferenceDriver extends ComputerDriver implements PointerGroup, Key
     const { display } = this.session;
     this.#link = new Link(() => InputSession.open(display, this.log));
     this.#input = new Input(this.#link, this.log);
-    this.#keyboard = new Keyboard(this.#input, () => this.settings);
+    this.#keyboard = new Keyboard(
+      this.#input,
+      () => this.settings,
+      async () => this.session.inputSettled?.(),
+    );
     this.#pointer = new Pointer(this.#input, this.#keyboard);
     this.#screen = new Screen(display, this.log);
   }

@@ -4,7 +4,7 @@ import { Connection } from "./connection.js";
 import { Keymap } from "./keymap.js";
 import type { Session } from "./link.js";
 import type { PointerState, Randr, Xkb, XkbState, XTest } from "./x11.js";
-import { CORE_KEYBOARD, readXkbMap } from "./xkb-map.js";
+import { CORE_KEYBOARD, type KeySymbols, readXkbMap, writeXkbSymbols } from "./xkb-map.js";
 
 const KEY_PRESS = 2;
 const KEY_RELEASE = 3;
@@ -84,13 +84,22 @@ export class InputSession implements Session {
     }
   }
 
-  /** Gives keys other keysyms; the server has done it when this resolves. */
-  async changeKeymap(changes: ReadonlyMap<number, readonly number[]>): Promise<void> {
-    const { client } = this.connection;
-    this.connection.tell(() => {
-      for (const [keycode, symbols] of changes) client.ChangeKeyboardMapping(keycode, symbols.length, symbols);
-    });
-    await this.connection.sync();
+  /**
+   * Gives keys other keysyms, or none; the server has done it when this resolves. Answers false, with nothing done, where the
+   * keymap is no longer the one that was read last.
+   */
+  async changeKeymap(changes: ReadonlyMap<number, KeySymbols | undefined>): Promise<boolean> {
+    const { connection } = this;
+    const { client } = connection;
+    // Keys in between are written as they are, so nobody else may change them meanwhile.
+    connection.tell(() => client.GrabServer());
+    await connection.sync();
+    const read = this.#keymap;
+    const isCurrent = read !== undefined && read.version === this.#keymapVersion;
+    if (isCurrent) writeXkbSymbols(connection, this.xkb, read.map.withChanges(changes));
+    connection.tell(() => client.UngrabServer());
+    await connection.sync();
+    return isCurrent;
   }
 
   /** The keyboard's state as the server has just told of it; undefined where it has to be asked. */

@@ -32,6 +32,8 @@ export class Keyboard {
   constructor(
     private readonly input: Input,
     private readonly times: () => KeyTimes,
+    /** Resolves once the window manager is done with what came before; it reads the whole keymap anew at every change. */
+    private readonly managed: () => Promise<void>,
   ) {}
 
   async type(text: string, signal: AbortSignal, delivery: Delivery): Promise<void> {
@@ -129,8 +131,10 @@ export class Keyboard {
   /** Empties the keys that were given keysyms. */
   async restore(): Promise<void> {
     const session = this.input.current;
-    if (this.#spare.mapped.length === 0 || session === undefined) return;
-    await session.changeKeymap(new Map(this.#spare.mapped.map((keycode) => [keycode, [0, 0]])));
+    if (session === undefined) return;
+    this.#spare.keepOnly(await session.keymap());
+    if (this.#spare.mapped.length === 0) return;
+    await session.changeKeymap(new Map(this.#spare.mapped.map((keycode) => [keycode, undefined])));
   }
 
   #keycodeOf(key: string, layout: Layout): readonly number[] {
@@ -168,8 +172,10 @@ export class Keyboard {
         this.#pressed.clear();
         this.#windows.clear();
       }
-      await session.changeKeymap(changes);
-      if (!this.#spare.haveTaken(await session.keymap(), changes)) return this.#makeRoom(hand, layout, wanted);
+      const isDone = await session.changeKeymap(changes);
+      if (!isDone || !this.#spare.haveTaken(await session.keymap(), changes))
+        return this.#makeRoom(hand, layout, wanted);
+      await this.managed();
       if (focused !== undefined) await this.#applications.caughtUp(session, [focused], BLIND_MAPPED_MS, signal);
     }
     if (focused !== undefined) this.#windows.add(focused);

@@ -1,5 +1,5 @@
 import { canonical, ISO_LEVEL3_SHIFT, SHIFT_L } from "./keysyms.js";
-import type { XkbMap } from "./xkb-map.js";
+import type { KeySymbols, XkbMap } from "./xkb-map.js";
 
 /** A key, and the keys to be held with it, to make a keysym. */
 export interface Stroke {
@@ -42,6 +42,11 @@ export class Keymap {
       this.#strokes.set(context, strokes);
     }
     return strokes.get(canonical(keysym));
+  }
+
+  /** See XkbMap. */
+  withChanges(changes: ReadonlyMap<number, KeySymbols | undefined>): ReturnType<XkbMap["withChanges"]> {
+    return this.map.withChanges(changes);
   }
 
   /** The keysyms that a keycode makes alone and with Shift. */

@@ -1,9 +1,7 @@
 import { AgentEnvError } from "../../src/errors.js";
 import type { Keymap, Stroke } from "./keymap.js";
 import { canonical, characterKeysym, keysymOf } from "./keysyms.js";
-
-/** The keysyms of a key alone and with Shift. */
-export type KeySymbols = readonly [alone: number, shifted: number];
+import type { KeySymbols } from "./xkb-map.js";
 
 /** What is to be made: a keysym, and the keysyms that a spare key for it gets. */
 export interface Wanted {

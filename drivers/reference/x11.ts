@@ -17,6 +17,8 @@ export type Done<T> = (error: Error | null | undefined, value: T) => boolean;
 export interface XDisplay {
   readonly screen: readonly XScreen[];
   readonly image_byte_order: number;
+  readonly min_keycode: number;
+  readonly max_keycode: number;
   readonly format: Readonly<Record<number, { bits_per_pixel: number }>>;
 }
 
@@ -54,7 +56,6 @@ export interface XClient {
   QueryKeymap(done: Done<Buffer>): void;
   GetKeyboardControl(done: Done<{ globalAutoRepeat: number }>): void;
   ChangeKeyboardControl(values: { autoRepeatMode: 0 | 1 | 2 }): void;
-  ChangeKeyboardMapping(firstKeycode: number, keysymsPerKeycode: number, keysyms: readonly number[]): void;
   ChangeWindowAttributes(window: number, values: { eventMask: number }): void;
   InternAtom(onlyIfExists: boolean, name: string, done: Done<number>): void;
   GetProperty(

@@ -21,6 +21,21 @@ interface Key {
   readonly symbols: readonly number[];
 }
 
+/** The keysyms of a key alone and with Shift. */
+export type KeySymbols = readonly [alone: number, shifted: number];
+
+/** The keysyms of a row of keys, as they are on the wire. */
+interface SymbolsPart {
+  readonly first: number;
+  readonly count: number;
+  readonly total: number;
+  readonly bytes: Buffer;
+}
+
+/** XKB's second type is the same on every keymap: Shift chooses the second level, and nothing else counts. */
+const TWO_LEVELS = [1, 1, 1, 1] as const;
+const NOTHING: Key = { types: [0, 0, 0, 0], groups: 0, outOfRange: 0, redirect: 0, width: 0, symbols: [] };
+
 /** The server's keymap: which keysym a key makes in a group with modifiers. */
 export class XkbMap {
   constructor(
@@ -33,6 +48,32 @@ export class XkbMap {
 
   get keycodes(): number[] {
     return this.keys.map((_, index) => this.firstKeycode + index);
+  }
+
+  /**
+   * The keysyms of all keys from the first to the last of `changes`, as a SetMap request has them: those of `changes` in one group
+   * with two levels, or none, and all others as they are.
+   */
+  withChanges(changes: ReadonlyMap<number, KeySymbols | undefined>): SymbolsPart {
+    const keycodes = [...changes.keys()];
+    const [first, last] = [Math.min(...keycodes), Math.max(...keycodes)];
+    const keys = this.keys.slice(first - this.firstKeycode, last - this.firstKeycode + 1).map((key, index) => {
+      if (!changes.has(first + index)) return key;
+      const symbols = changes.get(first + index);
+      return symbols === undefined ? NOTHING : { ...NOTHING, types: TWO_LEVELS, groups: 1, width: 2, symbols };
+    });
+    const total = keys.reduce((sum, { symbols }) => sum + symbols.length, 0);
+    const bytes = Buffer.alloc(keys.length * 8 + total * 4);
+    let offset = 0;
+    for (const { types, groups, outOfRange, redirect, width, symbols } of keys) {
+      bytes.set(types, offset);
+      bytes.writeUInt8(groups | (redirect << 4) | (outOfRange << 6), offset + 4);
+      bytes.writeUInt8(width, offset + 5);
+      bytes.writeUInt16LE(symbols.length, offset + 6);
+      offset += 8;
+      for (const symbol of symbols) offset = bytes.writeUInt32LE(symbol, offset);
+    }
+    return { first, count: keys.length, total, bytes };
   }
 
   symbols(keycode: number): readonly number[] {
@@ -64,7 +105,8 @@ function groupOf({ groups, outOfRange, redirect }: Key, group: number): number {
 }
 
 /** Parts of a map: key types, keysyms, the modifier map. */
-const PARTS = 0x1 | 0x2 | 0x4;
+const SYMBOLS = 0x2;
+const PARTS = 0x1 | SYMBOLS | 0x4;
 
 /** Asks for the keymap. The package has no GetMap (XKB's request 8): packed and read here, after the XKB protocol, 16.3. */
 export async function readXkbMap(connection: Connection, xkb: Xkb): Promise<XkbMap> {
@@ -82,6 +124,31 @@ export async function readXkbMap(connection: Connection, xkb: Xkb): Promise<XkbM
     client.pack_stream.submit(true);
   });
   return parseXkbMap(reply);
+}
+
+/**
+ * Gives keys other keysyms, all in one request (XKB's SetMap, 9): each change of the keymap makes every client of the display
+ * read it anew, and a window manager takes milliseconds for that.
+ */
+export function writeXkbSymbols(connection: Connection, xkb: Xkb, { first, count, total, bytes }: SymbolsPart): void {
+  const { client } = connection;
+  const packet = Buffer.alloc(36 + bytes.length);
+  packet.writeUInt8(xkb.majorOpcode, 0);
+  packet.writeUInt8(9, 1);
+  packet.writeUInt16LE(packet.length / 4, 2);
+  packet.writeUInt16LE(CORE_KEYBOARD, 4);
+  packet.writeUInt16LE(SYMBOLS, 6);
+  packet.writeUInt8(connection.display.min_keycode, 10);
+  packet.writeUInt8(connection.display.max_keycode, 11);
+  packet.writeUInt8(first, 14);
+  packet.writeUInt8(count, 15);
+  packet.writeUInt16LE(total, 16);
+  bytes.copy(packet, 36);
+  connection.tell(() => {
+    client.seq_num += 1;
+    client.pack_stream.put(packet);
+    client.pack_stream.submit();
+  });
 }
 
 /** Reads a GetMap reply from its ninth byte on. */
