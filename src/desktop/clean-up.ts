@@ -9,4 +9,4 @@ const runtimeDir = process.argv[2] ?? "";
 // A terminal that was closed can't be written to any more.
 process.stderr.on("error", () => {});
 process.stderr.write("agentenv: the guardian of the computer was killed or did not stop it; all of it was killed\n");
-removeRemains(runtimeDir, namedPaths(runtimeDir));
+await removeRemains(runtimeDir, namedPaths(runtimeDir));

@@ -82,7 +82,6 @@ export async function openDisplay(
   }
   if (name === undefined) throw new Error("the X server answered without its number");
   context.guard.removes(`/tmp/.X11-unix/X${name.slice(1)}`);
-  context.guard.removes(`/tmp/.X${name.slice(1)}-lock`);
   return { name, width, height, hasWindowManager: false, server };
 }
 

@@ -1,6 +1,6 @@
 /**
  * The process that outlives the server: it starts the server, passes stop signals on to it, and when the server is gone,
- * whatever way, it kills all that is left of the computer, removes sockets and X locks, and ends with the server's status. It
+ * whatever way, it kills all that is left of the computer, removes its sockets, and ends with the server's status. It
  * imports next to nothing, as every start waits for it.
  */
 import { spawn } from "node:child_process";
@@ -22,7 +22,7 @@ const disconnected = Promise.withResolvers<void>();
 let requested = false;
 
 // What another computer left here, when not even its guardian could clean up.
-removeRemains(forServer.runtimeDir, []);
+await removeRemains(forServer.runtimeDir, []);
 
 const server = spawn(process.execPath, handoff.server, {
   cwd: handoff.home,
@@ -81,7 +81,7 @@ function statusOf(code: number | null, signal: NodeJS.Signals | null): number {
 async function end(status: number): Promise<void> {
   await killRemains(forServer, subreaper);
   await Promise.race([disconnected.promise, new Promise((resolve) => setTimeout(resolve, DRAIN_MS))]);
-  removeRemains(forServer.runtimeDir, paths);
+  await removeRemains(forServer.runtimeDir, paths);
   // Where there is a namespace, what is around it does that.
   if (forServer.isolation === "none") removeFolder(forServer.runtimeDir);
   process.exit(status);

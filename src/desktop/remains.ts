@@ -1,36 +1,34 @@
 import { appendFileSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { connect } from "node:net";
 import { join } from "node:path";
 import type { ServerHandoff } from "./handoff.js";
 
 const GIVE_UP_MS = 1500;
 const PAUSE_MS = 5;
+const ANSWER_MS = 100;
 
 /**
- * Kills all that is left of a computer but this process, the guardian. In a namespace of its own the kernel does that, at
- * once; elsewhere it is looked for until there is none.
+ * Kills all that is left of a computer but this process, the guardian, and resolves when it is gone: in a namespace of its own
+ * all that there is, elsewhere what is found.
  */
 export async function killRemains({ isolation, runtimeDir }: ServerHandoff, subreaper: number): Promise<void> {
   // Without the second condition a slip would kill every process of the user.
-  if (isolation !== "none" && process.ppid === 1) {
-    try {
-      process.kill(-1, "SIGKILL");
-    } catch {
-      // There was nobody else.
-    }
-    return;
-  }
+  const isAlone = isolation !== "none" && process.ppid === 1;
   const until = Date.now() + GIVE_UP_MS;
   for (;;) {
-    const remains = remainsOf(readProcesses(), subreaper, runtimeDir);
-    if (remains.length === 0 || Date.now() > until) return;
-    for (const pid of remains) {
-      try {
-        process.kill(pid, "SIGKILL");
-      } catch {
-        // It ended by itself.
-      }
-    }
+    const remains = isAlone ? [-1] : remainsOf(readProcesses(), subreaper, runtimeDir);
+    const killed = remains.filter((pid) => kill(pid));
+    if ((isAlone ? killed : remains).length === 0 || Date.now() > until) return;
     await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+  }
+}
+
+/** False when there is nobody to kill. */
+function kill(pid: number): boolean {
+  try {
+    return process.kill(pid, "SIGKILL");
+  } catch {
+    return false;
   }
 }
 
@@ -111,14 +109,37 @@ export function namedPaths(runtimeDir: string): string[] {
   }
 }
 
-/** Removes what the server named, and empties the runtime folder. What can't be removed doesn't keep the rest. */
-export function removeRemains(runtimeDir: string, paths: Iterable<string>): void {
-  for (const path of [...paths, ...contents(runtimeDir)]) {
-    try {
-      rmSync(path, { recursive: true, force: true });
-    } catch {
-      // Somebody else's file.
-    }
+/**
+ * Removes what the server named, and empties the runtime folder. What can't be removed doesn't keep the rest. Called when
+ * nothing of the computer runs any more: a named socket on which somebody answers is that of another X server by now, which
+ * took the display's number when ours was gone.
+ */
+export async function removeRemains(runtimeDir: string, paths: Iterable<string>): Promise<void> {
+  for (const path of paths) {
+    if (!(await isAnswered(path))) remove(path);
+  }
+  for (const path of contents(runtimeDir)) remove(path);
+}
+
+async function isAnswered(path: string): Promise<boolean> {
+  const socket = connect(path);
+  try {
+    return await new Promise<boolean>((resolve) => {
+      socket.once("connect", () => resolve(true));
+      socket.once("error", () => resolve(false));
+      // One that is too busy to take a connection is there.
+      socket.setTimeout(ANSWER_MS, () => resolve(true));
+    });
+  } finally {
+    socket.destroy();
+  }
+}
+
+function remove(path: string): void {
+  try {
+    rmSync(path, { recursive: true, force: true });
+  } catch {
+    // Somebody else's file.
   }
 }
 

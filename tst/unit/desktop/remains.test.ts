@@ -1,4 +1,7 @@
+import { execFileSync } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -33,13 +36,24 @@ test("when the subreaper is gone, whoever has its pid now is left alone with its
   expect(remainsOf(processes, stranger, "/run/agentenv/1")).toEqual([900_002]);
 });
 
-test("what the server named is removed, the runtime folder is emptied, and what is gone already is no trouble", () => {
+test("what the server named is removed, the runtime folder is emptied, and what is gone already is no trouble", async () => {
   const folder = mkdtempSync(join(tmpdir(), "remains-"));
   const [inside, lock] = [join(folder, "run"), join(folder, ".X9-lock")];
   mkdirSync(join(inside, "at-spi"), { recursive: true });
   writeFileSync(join(inside, "at-spi", "bus"), "");
   writeFileSync(lock, "");
-  removeRemains(inside, [join(folder, "not-there"), lock]);
+  await removeRemains(inside, [join(folder, "not-there"), lock]);
   expect([existsSync(inside), existsSync(join(inside, "at-spi")), existsSync(lock)]).toEqual([true, false, false]);
-  removeRemains(join(folder, "never"), []);
+  await removeRemains(join(folder, "never"), []);
+});
+
+test("a named socket on which another program answers by now is left alone, and a dead one is removed", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "remains-"));
+  const [theirs, dead] = [join(folder, "X1"), join(folder, "X2")];
+  execFileSync("python3", ["-c", "import socket, sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])", dead]);
+  const server = createServer().listen(theirs);
+  await once(server, "listening");
+  await removeRemains(join(folder, "run"), [theirs, dead]);
+  expect([existsSync(theirs), existsSync(dead)]).toEqual([true, false]);
+  server.close();
 });
