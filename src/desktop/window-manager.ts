@@ -61,7 +61,10 @@ function context(names: string, ...binds: readonly string[]): string {
   return `<context name="${names}">${binds.join("")}</context>`;
 }
 
-/** Buttons alone, on a window's own frame and on the desktop; no key at all. What isn't bound reaches the program. */
+/**
+ * A new window takes the focus whatever was typed elsewhere before: who starts a program means to use it. Buttons alone, on a
+ * window's own frame and on the desktop; no key at all. What isn't bound reaches the program.
+ */
 function configXml(menu: string): string {
   const showRootMenu = `<action name="ShowMenu"><menu>root-menu</menu></action>`;
   const showWindowMenu = `<action name="ShowMenu"><menu>client-menu</menu></action>`;
@@ -89,6 +92,7 @@ ${button("Icon", showWindowMenu)}${button("Iconify", "Iconify")}${button("Maximi
 ${context("Desktop", bind("Left", "Press", ...raise), bind("Right", "Press", showRootMenu))}
 ${context("Root", bind("Right", "Press", showRootMenu))}
 </mouse>
+<applications><application class="*"><focus>yes</focus></application></applications>
 <menu><file>${menu}</file><hideDelay>200</hideDelay><middle>no</middle><submenuShowDelay>100</submenuShowDelay></menu>
 </openbox_config>
 `;
