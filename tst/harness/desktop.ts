@@ -59,7 +59,14 @@ export class DesktopLab implements Disposable {
   constructor() {
     chmodSync(this.folder, 0o755);
     for (const name of ["run", "own"]) mkdirSync(join(this.folder, name));
-    if (isRoot) chownSync(join(this.folder, "own"), sessionUser.uid, sessionUser.gid);
+    if (!isRoot) return;
+    chownSync(join(this.folder, "own"), sessionUser.uid, sessionUser.gid);
+    // Once and here, or the first computers, started side by side, would each copy Node and the packages.
+    this.#stage();
+  }
+
+  #stage() {
+    return stage({ dataDir: this.dataDir, programDir: packageRoot, folders: [fakes], gid: sessionUser.gid });
   }
 
   runtimeDir(asSessionUser = false): string {
@@ -92,7 +99,7 @@ export class DesktopLab implements Disposable {
       const { clone = packageRoot, node = process.execPath } = options;
       return { node, script: join(clone, relative(packageRoot, script)), become: [] };
     }
-    const staged = stage({ dataDir: this.dataDir, programDir: packageRoot, folders: [fakes], gid: sessionUser.gid });
+    const staged = this.#stage();
     const { uid, gid, home } = sessionUser;
     const ids = ["--reuid", String(uid), "--regid", String(gid), "--init-groups"];
     const environment = ["env", "-i", `HOME=${home}`, "PATH=/usr/bin:/bin"];
@@ -198,9 +205,9 @@ export function descendants(root: number): ProcessState[] {
   return found;
 }
 
-/** Which of the processes of a `tree()` are still there. A zombie that came to the machine's own init is that one's to reap. */
+/** Which of the processes of a `tree()` are still there. A zombie of the machine's own init or of the tests is theirs to reap. */
 export function alive(tree: ReadonlySet<string>): string[] {
   return allProcesses().flatMap(({ id, parent, state }) =>
-    tree.has(id) && !(state === "Z" && parent === 1) ? [`${id} (${state})`] : [],
+    tree.has(id) && !(state === "Z" && (parent === 1 || parent === process.pid)) ? [`${id} (${state})`] : [],
   );
 }

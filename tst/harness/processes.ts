@@ -29,7 +29,10 @@ export function processesWith(text: string): ProcessInfo[] {
 /** What a computer left behind: its processes, the sockets in its runtime folder, its X lock and X socket. */
 export function remains({ runDir, display }: { runDir: string; display: string }): string[] {
   const number = display.slice(1);
-  const locks = [`/tmp/.X${number}-lock`, `/tmp/.X11-unix/X${number}`].filter((path) => existsSync(path));
+  const socket = `/tmp/.X11-unix/X${number}`;
+  // Where somebody listens and no process of the computer is left, the number is another X server's by now.
+  const isTaken = readFileSync("/proc/net/unix", "utf8").includes(` ${socket}\n`);
+  const locks = isTaken ? [] : [`/tmp/.X${number}-lock`, socket].filter((path) => existsSync(path));
   const files = existsSync(runDir)
     ? readdirSync(runDir, { recursive: true }).map((file) => join(runDir, String(file)))
     : [];

@@ -34,6 +34,7 @@ async function startLittered(options: Parameters<DesktopLab["start"]>[0] = {}): 
   const desktop = await lab.start({ computer, ...options });
   const comms = () => descendants(desktop.process.pid).map(({ comm }) => comm);
   await until(comms, (seen) => seen.filter((comm) => comm === "sleep").length === 3 && seen.includes("xterm"), {
+    every: 50,
     what: "the programs that an agent started",
   });
   return desktop;
@@ -48,7 +49,7 @@ async function expectNothingLeft(desktop: RunningDesktop, tree: ReadonlySet<stri
     ...desktop.xFiles(),
     ...(existsSync(desktop.runtimeDir) ? readdirSync(desktop.runtimeDir) : []),
   ];
-  await until(left, (found) => found.length === 0, { ms, what: "a machine without the computer" });
+  await until(left, (found) => found.length === 0, { ms, every: 50, what: "a machine without the computer" });
 }
 
 describe.concurrent.each(modes)(
