@@ -17,17 +17,25 @@ const MAP_PARTS = 0xff;
 /** XKB's event StateNotify, and what changes of modifiers and groups are told of: all. */
 const STATE_EVENT = 0x4;
 const STATE_PARTS = 0xff;
-/** For so long after an answer of the server's, in milliseconds, what it has told of the keyboard is taken to be so. */
-const FRESH_MS = 2;
+/** For so long after its last answer, in milliseconds, the server is taken to be there, and to have told of all that changed. */
+const FRESH_MS = 1_000;
+const STRUCTURE_NOTIFY = 0x20000;
 const SUBSTRUCTURE_NOTIFY = 0x80000;
 /** A property of the root window, which tells a server from the one that is started in its place. */
 const STAMP = "_AGENTENV_REFERENCE_DRIVER";
+
+export interface Size {
+  readonly width: number;
+  readonly height: number;
+}
 
 /** The connection that input is sent on, and what is known of the server behind it. */
 export class InputSession implements Session {
   #keymap: { version: number; map: Keymap } | undefined;
   #keymapVersion = 0;
   #told: XkbState | undefined;
+  #size: Size | undefined;
+  #sizeVersion = 0;
 
   private constructor(
     readonly connection: Connection,
@@ -39,6 +47,7 @@ export class InputSession implements Session {
   ) {
     connection.client.on("event", ({ name, baseMods = 0, latchedMods = 0, lockedMods = 0, group = 0 }) => {
       if (name === "MappingNotify" || name === "XkbEvent") this.#keymapVersion += 1;
+      else if (name === "ConfigureNotify") this.#forgetSize();
       else if (name === "XkbStateNotify") this.#told = { baseMods, latchedMods, lockedMods, group };
     });
   }
@@ -61,8 +70,9 @@ export class InputSession implements Session {
           stateNotify: [STATE_PARTS, STATE_PARTS],
         }),
       );
-      // Answers to pings are sent to the root window.
-      connection.tell(() => client.ChangeWindowAttributes(root, { eventMask: SUBSTRUCTURE_NOTIFY }));
+      // Its own changes of size, and answers to pings, which are sent to it.
+      const eventMask = STRUCTURE_NOTIFY | SUBSTRUCTURE_NOTIFY;
+      connection.tell(() => client.ChangeWindowAttributes(root, { eventMask }));
       return new InputSession(connection, xtest, xkb, randr, await stampOf(connection));
     } catch (thrown) {
       connection[Symbol.dispose]();
@@ -102,7 +112,7 @@ export class InputSession implements Session {
     return isCurrent;
   }
 
-  /** The keyboard's state as the server has just told of it; undefined where it has to be asked. */
+  /** The keyboard's state as the server has told of it; undefined where it has to be asked. */
   get knownState(): XkbState | undefined {
     return this.connection.sinceAnswer < FRESH_MS ? this.#told : undefined;
   }
@@ -125,12 +135,20 @@ export class InputSession implements Session {
     return this.connection.ask((done) => this.connection.client.QueryPointer(this.connection.root, done));
   }
 
-  async screenSize(): Promise<{ width: number; height: number }> {
+  /** The root window's size, which the server tells of when it changes. */
+  async screenSize(): Promise<Size> {
+    if (this.#size !== undefined && this.connection.sinceAnswer < FRESH_MS) return this.#size;
     const { client, root } = this.connection;
-    const { width, height } = await this.connection.ask<{ width: number; height: number }>((done) =>
-      client.GetGeometry(root, done),
-    );
-    return { width, height };
+    const version = this.#sizeVersion;
+    const { width, height } = await this.connection.ask<Size>((done) => client.GetGeometry(root, done));
+    const size = { width, height };
+    if (version === this.#sizeVersion) this.#size = size;
+    return size;
+  }
+
+  #forgetSize(): void {
+    this.#size = undefined;
+    this.#sizeVersion += 1;
   }
 
   /** Sets modifiers' locks, and takes back what was latched. */

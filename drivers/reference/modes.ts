@@ -1,6 +1,6 @@
 import { AgentEnvError } from "../../src/errors.js";
 import type { Display } from "../../src/protocol/computer.js";
-import type { InputSession } from "./input-session.js";
+import type { InputSession, Size } from "./input-session.js";
 import type { Randr, ScreenResources } from "./x11.js";
 
 export type Mode = readonly [width: number, height: number];
@@ -56,11 +56,6 @@ export async function setDisplayMode(session: InputSession, wanted: Display): Pr
   const before = await session.screenSize();
   if (before.width !== wanted.width || before.height !== wanted.height) await resize(session, wanted, before);
   return { ...(await session.screenSize()), scale: 1 };
-}
-
-interface Size {
-  readonly width: number;
-  readonly height: number;
 }
 
 async function resize(session: InputSession, size: Size, before: Size): Promise<void> {
