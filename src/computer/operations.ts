@@ -8,7 +8,10 @@ import type { Button, Display, Effect, ScreenPoint } from "../protocol/computer.
 export type Capture = (
   | { readonly png: Buffer }
   | {
-      /** Rows from the top, without padding between them. The driver leaves the buffer alone afterwards. */
+      /**
+       * Rows from the top, without padding between them. The driver leaves a buffer in RGB alone afterwards; any other is
+       * copied as soon as it is answered.
+       */
       readonly raw: Buffer;
       readonly layout: "RGB" | "RGBX" | "BGRX";
       readonly width: number;
