@@ -63,6 +63,7 @@ export class DaemonClient {
   readonly deadlines: Deadlines;
   readonly #options: DaemonClientOptions;
   #spare: Wire | undefined;
+  #opening: NodeJS.Immediate | undefined;
   #closed = false;
   #pid: number | undefined;
 
@@ -162,7 +163,7 @@ export class DaemonClient {
     signal: AbortSignal | undefined,
   ): Exchange {
     if (this.#closed) throw new AgentEnvError("device_unavailable", `the computer is stopping: ${what} was not sent`);
-    const exchange = new Exchange(this.#takeWire(), {
+    return new Exchange(this.#takeWire(), {
       what,
       line: `${request}\n`,
       reads,
@@ -170,15 +171,9 @@ export class DaemonClient {
       signal,
       maxReplyBytes: this.#options.maxReplyBytes ?? MAX_REPLY_BYTES,
       onDeadline: () => this.#missed(what),
+      onOver: () => this.#openSpare(),
       onUnreachable: () => this.#options.onUnreachable?.(what),
     });
-    this.#openSpare();
-    return exchange;
-  }
-
-  #missed(what: string): void {
-    this.#options.log.warn({ call: what }, "cua-driver missed a deadline");
-    this.#options.onDeadline?.(what);
   }
 
   /** The connection opened ahead, if it stands; one that is still being made might fail, which is no call's business. */
@@ -189,10 +184,22 @@ export class DaemonClient {
     return spare;
   }
 
+  /**
+   * Opens a connection ahead once an answer is on its way to its caller. While a call is with the daemon, a connection that
+   * is made beside it costs that call a tenth of its time.
+   */
   #openSpare(): void {
-    if (this.#spare === undefined || this.#spare.state === "closed") {
-      this.#spare = new Wire(this.#options.socketPath, true);
-    }
+    if (this.#opening !== undefined || this.#closed) return;
+    if (this.#spare !== undefined && this.#spare.state !== "closed") return;
+    this.#opening = setImmediate(() => {
+      this.#opening = undefined;
+      if (!this.#closed) this.#spare = new Wire(this.#options.socketPath, true);
+    });
+  }
+
+  #missed(what: string): void {
+    this.#options.log.warn({ call: what }, "cua-driver missed a deadline");
+    this.#options.onDeadline?.(what);
   }
 }
 

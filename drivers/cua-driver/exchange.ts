@@ -16,6 +16,8 @@ export interface ExchangeOptions {
   readonly signal?: AbortSignal | undefined;
   /** A longer answer is refused. */
   readonly maxReplyBytes: number;
+  /** Called when the connection is done with, however it ended. */
+  readonly onOver?: (() => void) | undefined;
   /** Called when the request can't be sent. */
   readonly onUnreachable?: (() => void) | undefined;
   /** Called when the deadline passes without an answer. */
@@ -164,5 +166,6 @@ export class Exchange implements WireUser {
     this.#chunks = [];
     this.#wire.destroy();
     this.#settled?.resolve();
+    this.#options.onOver?.();
   }
 }

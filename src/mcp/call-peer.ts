@@ -3,7 +3,8 @@ import { AgentEnvError } from "../errors.js";
 import { memberText } from "../protocol/json-text.js";
 import type { LogLevel } from "../protocol/prompt.js";
 import type { JsonObject } from "../protocol/tool.js";
-import type { McpRequest, McpSession } from "./session.js";
+import type { McpRequest } from "./own-requests.js";
+import type { McpSession } from "./session.js";
 
 /** The client of one request, while it is being answered. */
 export class CallPeer implements ClientPeer {

@@ -1,6 +1,10 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { isInitializeRequest, SUPPORTED_PROTOCOL_VERSIONS } from "@modelcontextprotocol/sdk/types.js";
+import {
+  isInitializeRequest,
+  type JSONRPCMessage,
+  SUPPORTED_PROTOCOL_VERSIONS,
+} from "@modelcontextprotocol/sdk/types.js";
 import type { Application } from "../environment/application.js";
 import { CALLER_ENDS, type CallerEnd } from "../environment/caller.js";
 import { Callers } from "./callers.js";
@@ -100,7 +104,7 @@ export class McpEndpoint {
       answer(response, 400, errorBody(thrown.code, thrown.message));
       return;
     }
-    if (incoming.messages.some((message) => isInitializeRequest(message))) {
+    if (incoming.messages.some(isInitialize)) {
       this.#initialize(request, response, incoming);
       return;
     }
@@ -212,6 +216,11 @@ export class McpEndpoint {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }
+}
+
+/** Looks at the method first, since a schema that doesn't fit costs more than one that does. */
+function isInitialize(message: JSONRPCMessage): boolean {
+  return "method" in message && message.method === "initialize" && isInitializeRequest(message);
 }
 
 /** Whether an Accept header takes a media type, by its own name or a wildcard. */

@@ -2,8 +2,9 @@ import type { Server } from "@modelcontextprotocol/sdk/server/index.js";
 import type { ForwardedCall, ForwardedServer, ListKind } from "../environment/forwarded-server.js";
 import { RawError, RawJson } from "../protocol/raw-json.js";
 import { CallPeer } from "./call-peer.js";
+import type { McpRequest } from "./own-requests.js";
 import { invalid } from "./rpc-error.js";
-import type { Extra, McpRequest, McpSession, Params } from "./session.js";
+import type { Extra, McpSession, Params } from "./session.js";
 import type { RequestSource } from "./session-transport.js";
 
 /** A request of this session as the servers behind see it. */

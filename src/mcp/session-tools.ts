@@ -1,8 +1,9 @@
 import { RawError, RawJson } from "../protocol/raw-json.js";
 import type { JsonObject } from "../protocol/tool.js";
 import { CallPeer } from "./call-peer.js";
+import type { McpRequest } from "./own-requests.js";
 import { invalid, refuseCursor } from "./rpc-error.js";
-import type { McpRequest, McpSession } from "./session.js";
+import type { McpSession } from "./session.js";
 import { callOf, malformed } from "./session-forward.js";
 
 /** Serves an environment's tools to a session. */

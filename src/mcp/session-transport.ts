@@ -7,6 +7,7 @@ import { memberText } from "../protocol/json-text.js";
 import { EventStream } from "./event-stream.js";
 import { Exchange } from "./exchange.js";
 import { answer } from "./http-answer.js";
+import type { OwnRequests } from "./own-requests.js";
 import { errorBody, INVALID_REQUEST, type Incoming, REFUSED, serialize } from "./wire.js";
 
 /** From this revision on a client knows event ids and the empty first event. */
@@ -41,6 +42,9 @@ export class SessionTransport implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
   onmessage?: <T extends JSONRPCMessage>(message: T, extra?: MessageExtraInfo) => void;
+
+  /** Answers requests before the protocol layer sees them. */
+  requests?: OwnRequests;
 
   /** Called with each notification that isn't about the session itself. */
   onunknown?: (
@@ -103,6 +107,7 @@ export class SessionTransport implements Transport {
         continue;
       }
       const source: RequestSource = { headers: request.headers, text };
+      if ("id" in message && this.requests?.take(message, source)) continue;
       this.onmessage?.(message, { requestInfo: source });
       if ("id" in message || message.method === "notifications/initialized") continue;
       if (message.method === "notifications/cancelled") this.#cancelled(message);
@@ -210,9 +215,11 @@ export class SessionTransport implements Transport {
 
   /** The protocol layer answers a cancelled request no more; its HTTP exchange has to end all the same. */
   #cancelled(notification: JSONRPCMessage): void {
-    const id = (notification as { params?: { requestId?: RequestId } }).params?.requestId;
+    const { requestId: id, reason } =
+      (notification as { params?: { requestId?: RequestId; reason?: unknown } }).params ?? {};
     const exchange = id === undefined ? undefined : this.#exchanges.get(id);
     if (exchange === undefined || id === undefined) return;
+    this.requests?.cancel(id, reason);
     this.#exchanges.delete(id);
     exchange.abandon(id);
   }
@@ -220,6 +227,7 @@ export class SessionTransport implements Transport {
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
+    this.requests?.close();
     const open = new Set(this.#exchanges.values());
     this.#exchanges.clear();
     for (const exchange of open) exchange.sessionEnded();

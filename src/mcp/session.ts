@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { Server } from "@modelcontextprotocol/sdk/server/index.js";
-import { Protocol, type RequestHandlerExtra } from "@modelcontextprotocol/sdk/shared/protocol.js";
+import type { RequestHandlerExtra } from "@modelcontextprotocol/sdk/shared/protocol.js";
 import {
   ErrorCode,
   type RequestId,
@@ -8,7 +8,6 @@ import {
   type ServerRequest,
 } from "@modelcontextprotocol/sdk/types.js";
 import { AjvJsonSchemaValidator } from "@modelcontextprotocol/sdk/validation/ajv-provider.js";
-import { z } from "zod";
 import type { Application, ApplicationChange } from "../environment/application.js";
 import { type Caller, claimOf } from "../environment/caller.js";
 import type { ClientSession, TextAnswer } from "../environment/client-peer.js";
@@ -18,24 +17,16 @@ import { LOG_LEVELS, type LogLevel } from "../protocol/prompt.js";
 import type { JsonObject } from "../protocol/tool.js";
 import type { Callers } from "./callers.js";
 import { capabilitiesOf } from "./capabilities.js";
+import { type McpRequest, OwnRequests, type RequestHandler } from "./own-requests.js";
 import { invalid, rpcError } from "./rpc-error.js";
 import { forward, serveUnknown } from "./session-forward.js";
 import { servePrompts } from "./session-prompts.js";
 import { serveResources } from "./session-resources.js";
 import { serveTools } from "./session-tools.js";
-import { type RequestSource, SessionTransport } from "./session-transport.js";
+import { SessionTransport } from "./session-transport.js";
 
 export type Extra = RequestHandlerExtra<ServerRequest, ServerNotification>;
 export type Params = Record<string, unknown>;
-
-/** One MCP request, as a handler sees it. */
-export interface McpRequest {
-  readonly method: string;
-  readonly params: Params;
-  readonly id: RequestId;
-  readonly signal: AbortSignal;
-  readonly source: RequestSource;
-}
 
 /** The SDK's Server makes a validator of its own, a quarter of a megabyte, unless it is handed one. */
 const validator = new AjvJsonSchemaValidator();
@@ -44,6 +35,7 @@ const validator = new AjvJsonSchemaValidator();
 export class McpSession implements ClientSession {
   readonly transport: SessionTransport;
   readonly #server: Server;
+  readonly #requests: OwnRequests;
   /** The resources whose changes the client wants to hear of. */
   readonly subscriptions = new Set<string>();
   /** Less serious messages than this aren't sent. */
@@ -61,6 +53,8 @@ export class McpSession implements ClientSession {
     this.transport = new SessionTransport(id, () => {
       this.lastUsed = performance.now();
     });
+    this.#requests = new OwnRequests((message) => this.transport.send(message));
+    this.transport.requests = this.#requests;
     const { environment, instructions } = application;
     this.#server = new Server(
       { name: application.name, version: environment.environmentVersion },
@@ -108,20 +102,9 @@ export class McpSession implements ClientSession {
     return this.transport.ask(method, params, related, signal);
   }
 
-  /**
-   * Registers a handler below the SDK's Server, whose own registration strips unknown keys from a tool's content blocks and
-   * refuses block types that it doesn't know.
-   */
-  handle(method: string, handler: (request: McpRequest) => object | Promise<object>): void {
-    const schema = z.looseObject({ method: z.literal(method), params: z.looseObject({}).optional() });
-    const register = Protocol.prototype.setRequestHandler<typeof schema>;
-    (register as (this: unknown, ...args: Parameters<typeof register>) => void).call(this.#server, schema, ((
-      { params = {} }: { params?: Params },
-      { requestId: id, signal, requestInfo }: Extra,
-    ) => {
-      const source = requestInfo as unknown as RequestSource;
-      return this.answer(() => handler({ method, params, id, signal, source }));
-    }) as unknown as Parameters<typeof register>[1]);
+  /** Answers the requests of a method. What `handler` throws is answered as the JSON-RPC error that it means. */
+  handle(method: string, handler: RequestHandler): void {
+    this.#requests.serve(method, (request) => this.answer(() => handler(request)));
   }
 
   /** What a handler answers; what it throws as the JSON-RPC error that it means. */

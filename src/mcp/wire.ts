@@ -74,6 +74,7 @@ function message(value: unknown): JSONRPCMessage {
   if (typeof method === "string") {
     const known = { jsonrpc, method, ...(params === undefined ? {} : { params }) } as Record<string, unknown>;
     if (id !== undefined) known.id = id;
+    if (isPlain(id, params)) return known as JSONRPCMessage;
     if (id === undefined ? isJSONRPCNotification(known) : isJSONRPCRequest(known)) return known as JSONRPCMessage;
     throw new BodyError(
       INVALID_REQUEST,
@@ -84,6 +85,13 @@ function message(value: unknown): JSONRPCMessage {
     return (error === undefined ? { jsonrpc, id, result } : { jsonrpc, id, error }) as JSONRPCMessage;
   }
   throw new BodyError(INVALID_REQUEST, "Invalid Request: neither a request, a notification nor a response");
+}
+
+/** What needs no schema to be seen: an id of the right kind or none, and params without `_meta`. */
+function isPlain(id: unknown, params: unknown): boolean {
+  return (
+    (id === undefined || isId(id)) && (params === undefined || (isObject(params) && !("_meta" in (params as object))))
+  );
 }
 
 function isObject(value: unknown): boolean {
