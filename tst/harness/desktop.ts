@@ -160,7 +160,7 @@ export class DesktopLab implements Disposable {
 }
 
 /** Tells a file from another one that gets its inode later. */
-function fileAt(path: string): string | undefined {
+export function fileAt(path: string): string | undefined {
   const there = lstatSync(path, { throwIfNoEntry: false });
   return there && `${there.ino}@${there.birthtimeMs}`;
 }
