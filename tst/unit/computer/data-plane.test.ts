@@ -12,8 +12,8 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { decodeBase64 } from "../../../src/environment/base64.js";
 import { DataPlane } from "../../../src/computer/data-plane.js";
+import { decodeBase64 } from "../../../src/environment/base64.js";
 import { AgentEnvError } from "../../../src/errors.js";
 import { DATA_OBJECTS_URN, type Part } from "../../../src/protocol/data-plane.js";
 import { type FakeSession, fakeSession } from "../../fakes/computer-session.js";
