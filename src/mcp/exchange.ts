@@ -3,7 +3,7 @@ import type { RequestId } from "@modelcontextprotocol/sdk/types.js";
 import { AgentEnvError } from "../errors.js";
 import type { EventStream } from "./event-stream.js";
 import { answer, startStream } from "./http-answer.js";
-import { REFUSED } from "./wire.js";
+import { type MessageText, REFUSED, textOf } from "./wire.js";
 
 const SESSION_ENDED = new AgentEnvError("delivery_failed", "the session ended before this was answered", {
   hint: "what it asked for may have happened: look before you ask again, in a new session",
@@ -16,7 +16,7 @@ const SESSION_ENDED = new AgentEnvError("delivery_failed", "the session ended be
  */
 export class Exchange {
   readonly #waiting: Set<RequestId>;
-  readonly #ready: string[] = [];
+  readonly #ready: MessageText[] = [];
   #stream: EventStream | undefined;
 
   constructor(
@@ -30,10 +30,10 @@ export class Exchange {
     this.#waiting = new Set(ids);
   }
 
-  respond(id: RequestId, text: string): void {
+  respond(id: RequestId, message: MessageText): void {
     this.#waiting.delete(id);
-    if (this.#stream === undefined) this.#ready.push(text);
-    else this.#stream.push(text);
+    if (this.#stream === undefined) this.#ready.push(message);
+    else this.#stream.push(textOf(message));
     if (this.#waiting.size === 0) this.end();
   }
 
@@ -51,7 +51,7 @@ export class Exchange {
     if (this.#stream === undefined) {
       this.#stream = this.newStream();
       this.#stream.attach(this.response, 0, retryMs);
-      for (const ready of this.#ready.splice(0)) this.#stream.push(ready);
+      for (const ready of this.#ready.splice(0)) this.#stream.push(textOf(ready));
     }
     return this.#stream;
   }
@@ -80,8 +80,8 @@ export class Exchange {
       startStream(this.response, this.sessionId);
       this.response.end();
     } else {
-      const text = this.batch ? `[${this.#ready.join(",")}]` : (this.#ready[0] as string);
-      answer(this.response, 200, text, this.sessionId);
+      const body = this.batch ? `[${this.#ready.map(textOf).join(",")}]` : (this.#ready[0] as MessageText);
+      answer(this.response, 200, body, this.sessionId);
     }
   }
 }

@@ -1,4 +1,5 @@
 import type { ServerResponse } from "node:http";
+import type { MessageText } from "./wire.js";
 
 /** How often an open event stream says that it lives, so that nothing between the two ends closes it. */
 const KEEP_ALIVE_MS = 15_000;
@@ -6,11 +7,22 @@ const KEEP_ALIVE_MS = 15_000;
 const MAX_UNREAD_BYTES = 64 << 20;
 
 /** Answers with a JSON body, or with none where it is empty. */
-export function answer(response: ServerResponse, status: number, body: string, sessionId?: string): void {
+export function answer(response: ServerResponse, status: number, body: MessageText, sessionId?: string): void {
   if (response.headersSent || response.destroyed) return;
   const session = sessionId === undefined ? {} : { "mcp-session-id": sessionId };
   if (body === "") {
     response.writeHead(status, { ...session, "content-length": 0 }).end();
+    return;
+  }
+  if (typeof body !== "string") {
+    const length = body.reduce((sum, part) => sum + Buffer.byteLength(part), 0);
+    response.writeHead(status, { "content-type": "application/json", "content-length": length, ...session });
+    // Together they go out in one write.
+    response.cork();
+    response.write(body[0]);
+    response.write(body[1]);
+    response.end(body[2]);
+    response.uncork();
     return;
   }
   // The body as a string goes out with the head in one write; as bytes it would take a second one.

@@ -1,6 +1,7 @@
-import { RawError, RawJson } from "../protocol/raw-json.js";
+import { RawError } from "../protocol/raw-json.js";
 import type { JsonObject } from "../protocol/tool.js";
 import { CallPeer } from "./call-peer.js";
+import { keptJson } from "./kept-json.js";
 import type { McpRequest } from "./own-requests.js";
 import { invalid, refuseCursor } from "./rpc-error.js";
 import type { McpSession } from "./session.js";
@@ -16,11 +17,11 @@ export function serveTools(session: McpSession): void {
     const { params, source } = request;
     refuseCursor(params);
     const { role } = session.claimOf(params, source.headers);
-    if (forwarding.empty) return new RawJson(application.toolListJson(role));
+    if (forwarding.empty) return keptJson(application.toolListJson(role));
     const lists = await forwarding.lists("tools", callOf(session, request));
     if (lists instanceof RawError)
-      return application.tools.length === 0 ? lists : new RawJson(application.toolListJson(role));
-    return new RawJson(application.toolListJson(role, lists));
+      return application.tools.length === 0 ? lists : keptJson(application.toolListJson(role));
+    return keptJson(application.toolListJson(role, lists));
   });
 
   session.handle("tools/call", async (request) => {

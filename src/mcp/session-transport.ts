@@ -8,7 +8,7 @@ import { EventStream } from "./event-stream.js";
 import { Exchange } from "./exchange.js";
 import { answer } from "./http-answer.js";
 import type { OwnRequests } from "./own-requests.js";
-import { errorBody, INVALID_REQUEST, type Incoming, REFUSED, serialize } from "./wire.js";
+import { errorBody, INVALID_REQUEST, type Incoming, REFUSED, serialize, textOf } from "./wire.js";
 
 /** From this revision on a client knows event ids and the empty first event. */
 const RESUMABLE_SINCE = "2025-11-25";
@@ -160,7 +160,7 @@ export class SessionTransport implements Transport {
       return;
     }
     // What nobody listens to can't be delivered; only a request has someone waiting for it.
-    if (!this.say(serialize(message), options?.relatedRequestId) && "id" in message) throw nobodyListens();
+    if (!this.say(textOf(serialize(message)), options?.relatedRequestId) && "id" in message) throw nobodyListens();
   }
 
   /** Says something: on the stream of the request that it belongs to, else on that for what is said unasked. */

@@ -1,6 +1,7 @@
 /**
  * The floor of any HTTP server in front of the daemon: a process with `node:http` that opens one socket connection a request
- * and speaks no protocol. `node bare-relay.js SOCKET [FILE]`: POST relays the body as one line; GET answers FILE's bytes.
+ * and speaks no protocol. `node bare-relay.js SOCKET [FILE]`: POST relays the body as one line, or answers it as it came
+ * where the path is /bare; GET answers FILE's bytes.
  */
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -17,6 +18,11 @@ const server = createServer((request, response) => {
   const chunks: Buffer[] = [];
   request.on("data", (chunk: Buffer) => chunks.push(chunk));
   request.on("end", () => {
+    if (request.url === "/bare") {
+      const body = Buffer.concat(chunks);
+      response.writeHead(200, { "content-type": "application/json", "content-length": body.length }).end(body);
+      return;
+    }
     const socket = connect(socketPath);
     const answer: Buffer[] = [];
     socket.write(Buffer.concat([...chunks, Buffer.from("\n")]));

@@ -6,6 +6,11 @@ import { Agent, request } from "undici";
 
 /** One MCP session over HTTP with nothing around it: undici, and JSON written and read once. */
 export class RawMcp {
+  static readonly hello = {
+    protocolVersion: "2025-11-25",
+    capabilities: {},
+    clientInfo: { name: "bench", version: "1" },
+  };
   readonly #agent = new Agent({ connections: 64, pipelining: 1 });
   #session: string | undefined;
   #id = 0;
@@ -14,9 +19,20 @@ export class RawMcp {
 
   static async open(url: string): Promise<RawMcp> {
     const mcp = new RawMcp(url);
-    const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "bench", version: "1" } };
-    await mcp.ask("initialize", params);
+    await mcp.initialize();
     return mcp;
+  }
+
+  /** Opens a session in the place of the one there was, on a connection that is there already. */
+  async initialize(): Promise<void> {
+    this.#session = undefined;
+    await this.ask("initialize", RawMcp.hello);
+  }
+
+  /** Ends the session, and keeps the connection. */
+  async end(): Promise<void> {
+    const headers = { "mcp-session-id": this.#session ?? "" };
+    await (await request(this.url, { method: "DELETE", dispatcher: this.#agent, headers })).body.dump();
   }
 
   async ask(method: string, params: object = {}): Promise<{ result?: Record<string, unknown>; error?: unknown }> {
@@ -43,8 +59,7 @@ export class RawMcp {
   }
 
   async close(): Promise<void> {
-    const headers = { "mcp-session-id": this.#session ?? "" };
-    await (await request(this.url, { method: "DELETE", dispatcher: this.#agent, headers })).body.dump();
+    await this.end();
     await this.#agent.close();
   }
 }
@@ -55,8 +70,9 @@ export class RawHttp {
 
   constructor(private readonly url: string) {}
 
-  async post(body: object): Promise<unknown> {
-    const response = await request(this.url, { method: "POST", dispatcher: this.#agent, body: JSON.stringify(body) });
+  async post(body: object, path = ""): Promise<unknown> {
+    const options = { method: "POST", dispatcher: this.#agent, body: JSON.stringify(body) } as const;
+    const response = await request(`${this.url}${path}`, options);
     return JSON.parse(await response.body.text());
   }
 

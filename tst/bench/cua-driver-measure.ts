@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { RawHttp, RawMcp, StdioMcp, socketCall, startServer } from "./clients.js";
-import { row, takeTurns } from "./measure.js";
+import { rateRow, row, takeRateTurns, takeTurns } from "./measure.js";
 
 const [url = "", socket = "", executable = ""] = process.argv.slice(2);
 const relayScript = join(dirname(fileURLToPath(import.meta.url)), "bare-relay.js");
@@ -26,25 +26,48 @@ const calls = await takeTurns(
     { name: "bare relay over HTTP", run: () => relay.post({ method: "call", ...size }) },
     { name: "cua-driver mcp over stdio", run: () => stdio.ask("tools/call", { name: size.name, arguments: {} }) },
   ],
+  1_000,
+  1_500,
+);
+const agents = await Promise.all(Array.from({ length: 32 }, () => RawMcp.open(url)));
+const rates = await takeRateTurns(
+  [
+    { name: "ours over HTTP", callers: agents.map((agent) => () => agent.tool(size.name)) },
+    { name: "bare relay over HTTP", callers: agents.map(() => () => relay.post({ method: "call", ...size })) },
+  ],
+  12,
   500,
+);
+for (const agent of agents) await agent.close();
+const opener = await RawMcp.open(url);
+const opening = { jsonrpc: "2.0", id: 1, method: "initialize", params: RawMcp.hello };
+const opens = await takeTurns(
+  [
+    { name: "a session opened", run: () => opener.initialize() },
+    { name: "a bare POST", run: () => relay.post(opening, "bare") },
+  ],
+  400,
+  600,
 );
 const shots = await takeTurns(
   [
     { name: "computer_screenshot", run: () => mcp.tool("computer_screenshot") },
     { name: "get_desktop_state on the socket", run: () => socketCall(socket, "get_desktop_state") },
   ],
-  40,
-  3,
+  60,
+  30,
 );
 const lists = await takeTurns(
   [
     { name: "tools/list", run: () => mcp.ask("tools/list") },
     { name: "the same bytes, bare", run: () => relay.get() },
   ],
-  200,
+  300,
+  100,
 );
 
 await mcp.close();
+await opener.close();
 await relay.close();
 await stdio.close();
 await bare.close();
@@ -55,12 +78,23 @@ console.log(
     {
       title: "get_screen_size",
       rows: [
-        row(calls, "ours over HTTP", "bare relay over HTTP", { most: 2 }),
-        row(calls, "ours over HTTP", "cua-driver mcp over stdio", { most: 1 }),
+        row(calls, "ours over HTTP", "bare relay over HTTP", { most: 1.3 }),
+        row(calls, "ours over HTTP", "cua-driver mcp over stdio", { most: 0.6 }),
         row(calls, "bare relay over HTTP"),
         row(calls, "cua-driver mcp over stdio"),
         row(calls, "the daemon's socket"),
       ],
+    },
+    {
+      title: "get_screen_size from 32 sessions at once (ms a call)",
+      rows: [
+        rateRow(rates, "ours over HTTP", "bare relay over HTTP", { least: 0.7 }),
+        rateRow(rates, "bare relay over HTTP"),
+      ],
+    },
+    {
+      title: "a session opened",
+      rows: [row(opens, "a session opened", "a bare POST", { most: 3 }), row(opens, "a bare POST")],
     },
     {
       title: "a screenshot, 1280x800",
@@ -71,7 +105,7 @@ console.log(
     },
     {
       title: "tools/list",
-      rows: [row(lists, "tools/list", "the same bytes, bare"), row(lists, "the same bytes, bare")],
+      rows: [row(lists, "tools/list", "the same bytes, bare", { most: 1.3 }), row(lists, "the same bytes, bare")],
     },
   ]),
 );

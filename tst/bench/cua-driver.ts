@@ -1,12 +1,13 @@
 import { execFile } from "node:child_process";
-import { chmodSync, cpSync, existsSync, mkdtempSync, rmSync } from "node:fs";
+import { chmodSync, cpSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { packageRoot } from "../../src/package-root.js";
 import { type Computer, startComputer } from "../harness/computer.js";
 import { cuaDriver } from "../harness/cua-mcp.js";
-import { type Row, timing } from "./measure.js";
+import { RawMcp } from "./clients.js";
+import { type Row, row, timing } from "./measure.js";
 
 const run = promisify(execFile);
 const BUILD = join(packageRoot, ".agentenv", "bench");
@@ -24,12 +25,100 @@ export async function benchCuaDriver(): Promise<Section[]> {
     await using _computer = await startComputer();
     starts.push(performance.now() - started);
   }
-  await using computer = await startComputer();
-  const sections = JSON.parse(await measureAsSessionUser(computer)) as Section[];
   return [
-    ...sections,
+    ...(await onComputer(async (computer) => JSON.parse(await measureAsSessionUser(computer)) as Section[])),
+    await onComputer(memory),
+    await onComputer(recovery),
     { title: "start to ready (under 3,000 ms)", rows: [timing("agentenv up bundles/desk", starts)] },
   ];
+}
+
+async function onComputer<T>(measure: (computer: Computer) => Promise<T>): Promise<T> {
+  await using computer = await startComputer();
+  return await measure(computer);
+}
+
+const SESSIONS = 1_000;
+
+/** What the server's memory grows by with each session that is open and has called a tool of cua-driver's once. */
+async function memory(computer: Computer): Promise<Section> {
+  const open = async (count: number) => {
+    const sessions: RawMcp[] = [];
+    for (let opened = 0; opened < count; opened += 1) {
+      const mcp = await RawMcp.open(computer.mcp);
+      await mcp.tool("get_screen_size");
+      sessions.push(mcp);
+    }
+    return sessions;
+  };
+  for (const mcp of await open(200)) await mcp.close();
+  const before = resident(computer.pid);
+  const sessions = await open(SESSIONS);
+  const each = ((resident(computer.pid) - before) * 1024) / SESSIONS;
+  for (const mcp of sessions) await mcp.close();
+  return {
+    title: `${SESSIONS} open sessions (KB resident for each)`,
+    rows: [
+      {
+        name: "a session",
+        p50: each,
+        p95: each,
+        count: SESSIONS,
+        ratio: each / 100,
+        against: "100 KB",
+        goal: { most: 1 },
+      },
+    ],
+  };
+}
+
+/** From a SIGKILL of the daemon to the first answer through us, beside a daemon's own start to its first answer. */
+async function recovery(computer: Computer): Promise<Section> {
+  const mcp = await RawMcp.open(computer.mcp);
+  await mcp.tool("get_screen_size");
+  const times = { recovered: [] as number[], started: [] as number[] };
+  for (let round = 0; round < 15; round += 1) {
+    const kill = `kill -9 "$(cat ${computer.runDir}/cua-driver.pid)"; date +%s%3N`;
+    const killed = Number(await computer.run("sh", "-c", kill));
+    while (!(await mcp.tool("get_screen_size").then(Boolean, () => false))) {
+      await new Promise((resolve) => setTimeout(resolve, 2));
+    }
+    times.recovered.push(Date.now() - killed);
+    times.started.push(Number(await computer.run("python3", "-c", OWN_START, cuaDriver(computer))));
+  }
+  await mcp.close();
+  const timings = new Map(Object.entries(times).map(([name, each]) => [name, timing(name, each)]));
+  return {
+    title: "the daemon killed with SIGKILL, to the first answer",
+    rows: [row(timings, "recovered", "started", { most: 1.5 }), row(timings, "started")],
+  };
+}
+
+/** Starts a daemon of its own and asks it until it answers. */
+const OWN_START = `
+import os, socket, subprocess, sys, tempfile, time
+with tempfile.TemporaryDirectory() as folder:
+    path = os.path.join(folder, "daemon.sock")
+    command = [sys.argv[1], "serve", "--socket", path, "--pid-file", path + ".pid"]
+    command += ["--dangerously-bypass-approvals", "--no-overlay"]
+    quiet = {"CUA_DRIVER_RS_TELEMETRY_ENABLED": "0", "CUA_DRIVER_RS_UPDATE_CHECK": "0"}
+    none = subprocess.DEVNULL
+    start = time.monotonic()
+    daemon = subprocess.Popen(command, env={**os.environ, **quiet}, stdout=none, stderr=none)
+    while True:
+        with socket.socket(socket.AF_UNIX) as s:
+            try:
+                s.connect(path)
+                s.sendall(b'{"method":"call","name":"get_screen_size","args":{}}\\n')
+                if s.recv(100): break
+            except OSError: time.sleep(0.002)
+    print((time.monotonic() - start) * 1000)
+    daemon.kill()
+    daemon.wait()`;
+
+/** In megabytes. */
+function resident(pid: number): number {
+  return Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1024;
 }
 
 /**

@@ -42,6 +42,33 @@ export async function takeTurns(
   return new Map([...samples].map(([name, times]) => [name, timing(name, times)]));
 }
 
+/**
+ * Calls a second of each contender, all of its callers at once, in slices that take turns: the median slice, as the time
+ * that a call takes of a second. Programs that compile themselves as they run get the first slices to do so.
+ */
+export async function takeRateTurns(
+  contenders: readonly { readonly name: string; readonly callers: readonly (() => Promise<unknown>)[] }[],
+  slices: number,
+  sliceMs: number,
+  warmUp = 6,
+): Promise<Map<string, Timing>> {
+  const samples = new Map(contenders.map(({ name }) => [name, [] as number[]]));
+  for (let slice = -warmUp; slice < slices; slice += 1) {
+    for (let turn = 0; turn < contenders.length; turn += 1) {
+      const contender = contenders[(turn + Math.max(0, slice)) % contenders.length] as (typeof contenders)[number];
+      const started = performance.now();
+      let done = 0;
+      await Promise.all(
+        contender.callers.map(async (call) => {
+          for (; performance.now() - started < sliceMs; done += 1) await call();
+        }),
+      );
+      if (slice >= 0) samples.get(contender.name)?.push((performance.now() - started) / done);
+    }
+  }
+  return new Map([...samples].map(([name, times]) => [name, timing(name, times)]));
+}
+
 export function timing(name: string, times: readonly number[]): Timing {
   const sorted = [...times].sort((a, b) => a - b);
   const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? Number.NaN;
@@ -57,6 +84,16 @@ export function row(timings: Map<string, Timing>, name: string, against?: string
     ...own,
     ...(other === undefined ? {} : { ratio: own.p50 / other.p50, against: other.name }),
     ...(goal === undefined ? {} : { goal }),
+  };
+}
+
+/** The row of `name` in calls a second, compared with `against` where one is named. */
+export function rateRow(timings: Map<string, Timing>, name: string, against?: string, goal?: Row["goal"]): Row {
+  const { ratio, ...rest } = row(timings, name, against, goal);
+  return {
+    ...rest,
+    name: `${name}: ${Math.round(1000 / rest.p50)} calls/s`,
+    ...(ratio === undefined ? {} : { ratio: 1 / ratio }),
   };
 }
 

@@ -53,6 +53,20 @@ describe("an MCP session", () => {
     ]);
   });
 
+  it("lists its tools in the same bytes, alone and in a batch", async () => {
+    serving = await serve(new Shop());
+    const id = { "mcp-session-id": await open() };
+    const alone = await (await post({ jsonrpc: "2.0", id: 2, method: "tools/list" }, id)).text();
+    const batch = [
+      { jsonrpc: "2.0", id: 2, method: "tools/list" },
+      { jsonrpc: "2.0", id: "x", method: "ping" },
+    ];
+    const together = await (await post(batch, id)).text();
+    expect(together).toContain(alone);
+    expect(JSON.parse(together)).toHaveLength(2);
+    expect(JSON.parse(alone).result.tools).toHaveLength(4);
+  });
+
   it("answers a refused call with its code in text and structured content", async () => {
     serving = await serve(new Shop());
     const client = await serving.client();
