@@ -12,15 +12,16 @@ const UNSHARE = isRoot ? ["unshare"] : ["unshare", "--user", "--map-current-user
 class Confined implements AsyncDisposable {
   private constructor(
     private readonly command: RunningCommand,
+    private readonly namespace: string,
     readonly ready: Ready,
   ) {}
 
-  static async start(namespaces: readonly string[], prepare: string, folder: string): Promise<Confined> {
+  static async start(namespace: "--mount" | "--net", prepare: string, folder: string): Promise<Confined> {
     const up = [process.execPath, agentenvMain, "up", folder, "--port", "0", "--json"];
-    const [file = "", ...args] = [...UNSHARE, ...namespaces, "sh", "-c", `${prepare} && exec "$@"`, "sh", ...up];
+    const [file = "", ...args] = [...UNSHARE, namespace, "sh", "-c", `${prepare} && exec "$@"`, "sh", ...up];
     const command = new RunningCommand(spawn(file, args, { stdio: ["ignore", "pipe", "pipe"] }));
     try {
-      return new Confined(command, await command.ready());
+      return new Confined(command, namespace, await command.ready());
     } catch (thrown) {
       await command[Symbol.asyncDispose]();
       throw thrown;
@@ -33,8 +34,9 @@ class Confined implements AsyncDisposable {
 
   /** Runs a command in the same namespaces, and answers its exit code and output. */
   async run(...argv: string[]): Promise<{ code: number | null; stdout: string }> {
-    const enter = ["nsenter", "--target", String(this.command.child.pid), "--mount", "--net"];
-    const [file = "", ...args] = [...enter, ...(isRoot ? [] : ["--user", "--preserve-credentials"]), "--", ...argv];
+    const user = isRoot ? [] : ["--user", "--preserve-credentials"];
+    const enter = ["nsenter", "--target", String(this.command.child.pid), ...user, this.namespace];
+    const [file = "", ...args] = [...enter, "--", ...argv];
     const { code, stdout } = await new RunningCommand(spawn(file, args, { stdio: ["ignore", "pipe", "pipe"] })).exited;
     return { code, stdout };
   }
@@ -62,7 +64,7 @@ describe("a computer whose disk is full where the daemon writes", () => {
     using env = envFolder(ENV);
     const { home, uid, gid } = sessionUser;
     const mount = `mount -t tmpfs -o size=400k,uid=${uid},gid=${gid},mode=755 tmpfs ${home}`;
-    await using computer = await Confined.start(["--mount", "--propagation", "private"], mount, env.folder);
+    await using computer = await Confined.start("--mount", mount, env.folder);
     const { runDir } = computer.ready;
     const fill = `dd if=/dev/zero of=${home}/fill bs=1k 2>/dev/null; [ "$(df --output=avail ${home} | tail -1)" -eq 0 ]`;
     expect((await computer.run("sh", "-c", fill)).code).toBe(0);
@@ -94,7 +96,7 @@ describe("a computer whose disk is full where the daemon writes", () => {
 describe("a computer without any network", () => {
   it("is ready, its tools answer, and nothing tries to reach out", async () => {
     using env = envFolder(ENV);
-    await using computer = await Confined.start(["--net"], "ip link set lo up", env.folder);
+    await using computer = await Confined.start("--net", "ip link set lo up", env.folder);
     const { url } = computer.ready;
     expect((await computer.agentenv("ready", url)).code).toBe(0);
     const tools = await computer.agentenv("tools", url, "--json");
