@@ -16,7 +16,8 @@ import {
 } from "node:fs";
 import { basename, dirname, join, resolve, sep } from "node:path";
 import { messageOf, SetupError } from "../errors.js";
-import { isScript, MAX_FILES, type Skill, SkillIntake } from "./skill.js";
+import type { FileIntake } from "./file-intake.js";
+import { isScript, type Skill, SkillIntake } from "./skill.js";
 
 /**
  * Reads a folder as a skill. Blocks for as long as 16 MiB take to read. A link to a file of the same folder is read as
@@ -35,26 +36,37 @@ export function readSkillFolder(folder: string): Skill {
     });
   }
   const intake = new SkillIntake(given);
+  takeFolder(root, intake);
+  return intake.finish(basename(given));
+}
+
+/**
+ * Takes in every file below `root`, a real path, but what is called as in `skip`. A link to a file below it is read as that
+ * file; anything else that is no file is refused.
+ */
+export function takeFolder(root: string, intake: FileIntake, skip: readonly string[] = []): void {
+  const { files } = intake.limits;
   const folders = [""];
   // `folders` grows while it is walked; its bound stands for folders that hold no file too.
   for (const at of folders) {
     for (const name of namesIn(join(root, at), at, intake)) {
+      if (skip.includes(name)) continue;
       const path = at === "" ? name : `${at}/${name}`;
       const kind = lstatSync(join(root, path));
       if (kind.isDirectory()) {
         intake.checkPath(path);
-        if (folders.push(path) > MAX_FILES) throw intake.refuse(path, `is one folder more than ${MAX_FILES}`);
+        if (folders.push(path) > files) throw intake.refuse(path, `is one folder more than ${files}`);
       } else {
         readInto(intake, path, fileAt(root, path, kind, intake));
       }
     }
   }
-  return intake.finish(basename(given));
 }
 
 /** Names are read as bytes: a name that is no UTF-8 would otherwise come back as one that isn't there. */
-function namesIn(folder: string, path: string, intake: SkillIntake): string[] {
+function namesIn(folder: string, path: string, intake: FileIntake): string[] {
   const names: string[] = [];
+  const most = 2 * intake.limits.files;
   const listing = opendirSync(folder, { encoding: "buffer" as BufferEncoding });
   try {
     for (let entry = listing.readSync(); entry !== null; entry = listing.readSync()) {
@@ -62,7 +74,7 @@ function namesIn(folder: string, path: string, intake: SkillIntake): string[] {
       const name = bytes.toString("utf8");
       const shown = path === "" ? name : `${path}/${name}`;
       if (!Buffer.from(name).equals(bytes)) throw intake.refuse(shown, "has a name that is not UTF-8");
-      if (names.push(name) > 2 * MAX_FILES) throw intake.refuse(shown, `is one of more than ${2 * MAX_FILES} entries`);
+      if (names.push(name) > most) throw intake.refuse(shown, `is one of more than ${most} entries`);
     }
   } finally {
     listing.closeSync();
@@ -71,7 +83,7 @@ function namesIn(folder: string, path: string, intake: SkillIntake): string[] {
 }
 
 /** Where the file of an entry that is no folder lies; anything but a file, or a link to one of this skill, is refused. */
-function fileAt(root: string, path: string, kind: Stats, intake: SkillIntake): string {
+function fileAt(root: string, path: string, kind: Stats, intake: FileIntake): string {
   const full = join(root, path);
   if (kind.isFile()) return full;
   if (!kind.isSymbolicLink()) throw intake.refuse(path, `is ${kindOf(kind)}`);
@@ -81,7 +93,8 @@ function fileAt(root: string, path: string, kind: Stats, intake: SkillIntake): s
   } catch (cause) {
     throw intake.refuse(path, "is a symbolic link that leads nowhere", { cause });
   }
-  if (!target.startsWith(root + sep)) throw intake.refuse(path, "is a symbolic link that leaves the skill's folder");
+  if (!target.startsWith(root + sep))
+    throw intake.refuse(path, `is a symbolic link that leaves the ${intake.what}'s folder`);
   const there = lstatSync(target);
   if (!there.isFile()) throw intake.refuse(path, `is a symbolic link to ${kindOf(there)}`);
   return target;
@@ -95,7 +108,7 @@ function kindOf(kind: Stats): string {
 }
 
 /** What is opened is looked at again, and opening never waits: the entry may have become something else meanwhile. */
-function readInto(intake: SkillIntake, path: string, full: string): void {
+function readInto(intake: FileIntake, path: string, full: string): void {
   let handle: number;
   try {
     handle = openSync(full, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
@@ -119,18 +132,24 @@ function readInto(intake: SkillIntake, path: string, full: string): void {
   }
 }
 
-/**
- * Writes a skill's files into a folder that isn't there yet, or is empty: all of them or none. Scripts (files that begin
- * with `#!`) are made executable. Throws SetupError.
- */
+/** Writes a skill's files into a folder that isn't there yet, or is empty: all of them or none. Throws SetupError. */
 export function writeSkillFolder(skill: Skill, folder: string): void {
+  const contents = [...skill.contents()].map(([{ path }, bytes]) => [path, bytes] as const);
+  writeFolder(contents, folder, "skill");
+}
+
+/**
+ * Writes files into a folder that isn't there yet, or is empty: all of them or none. Scripts (files that begin with `#!`)
+ * are made executable. Throws SetupError, which says that `what` can't be written.
+ */
+export function writeFolder(contents: Iterable<readonly [path: string, bytes: Buffer]>, folder: string, what: string) {
   const target = resolve(folder);
   let fresh: string | undefined;
   try {
     mkdirSync(dirname(target), { recursive: true });
-    fresh = join(dirname(target), `.${skill.name}-${randomUUID()}`);
+    fresh = join(dirname(target), `.${what}-${randomUUID()}`);
     mkdirSync(fresh);
-    for (const [{ path }, bytes] of skill.contents()) {
+    for (const [path, bytes] of contents) {
       const file = join(fresh, path);
       mkdirSync(dirname(file), { recursive: true });
       writeFileSync(file, bytes, { flag: "wx", mode: isScript(bytes) ? 0o755 : 0o644 });
@@ -139,7 +158,7 @@ export function writeSkillFolder(skill: Skill, folder: string): void {
     renameSync(fresh, target);
   } catch (cause) {
     if (fresh !== undefined) rmSync(fresh, { recursive: true, force: true });
-    throw new SetupError(`the skill can't be written to ${target}: ${messageOf(cause)}`, {
+    throw new SetupError(`the ${what} can't be written to ${target}: ${messageOf(cause)}`, {
       hint: "name a folder that isn't there yet, or an empty one",
       cause,
     });

@@ -1,8 +1,8 @@
 import { hash } from "node:crypto";
 import { z } from "zod";
 import { canonicalJson } from "../protocol/canonical-json.js";
+import { FileIntake } from "./file-intake.js";
 import { type Frontmatter, readFrontmatter } from "./frontmatter.js";
-import { PathSet, pathFault } from "./paths.js";
 import { SkillRefused, shownPath } from "./refused.js";
 
 export const MAX_FILES = 512;
@@ -36,9 +36,7 @@ export class Skill {
     this.name = frontmatter.name;
     this.description = frontmatter.description;
     this.#contents = contents;
-    this.files = [...contents]
-      .map(([path, bytes]) => ({ path, size: bytes.length, sha256: hash("sha256", bytes, "hex") }))
-      .sort((a, b) => (a.path < b.path ? -1 : 1));
+    this.files = fileList(contents);
     this.digest = digestOf(this.files);
   }
 
@@ -51,6 +49,13 @@ export class Skill {
   *contents(): Generator<[SkillFile, Buffer]> {
     for (const file of this.files) yield [file, this.#contents.get(file.path) ?? Buffer.alloc(0)];
   }
+}
+
+/** Contents by path as a list, sorted by path, compared by UTF-16 code units. */
+export function fileList(contents: ReadonlyMap<string, Buffer>): SkillFile[] {
+  return [...contents]
+    .map(([path, bytes]) => ({ path, size: bytes.length, sha256: hash("sha256", bytes, "hex") }))
+    .sort((a, b) => (a.path < b.path ? -1 : 1));
 }
 
 /** The text that a skill's digest is made of, and that an object store keeps as the skill's manifest. */
@@ -68,47 +73,18 @@ export function isScript(bytes: Buffer): boolean {
 }
 
 /** Takes in the files of one skill, whatever they come from, and refuses what no skill may hold. */
-export class SkillIntake {
-  readonly #paths = new PathSet();
-  readonly #contents = new Map<string, Buffer>();
-  #bytes = 0;
-
-  constructor(
-    /** Where the skill comes from, for messages. */
-    readonly origin: string,
-  ) {}
-
-  /** Checks a file before its content is read. Answers the path to `put` it under: the same in Unicode form C. */
-  admit(found: string, size: number): string {
-    this.checkPath(found);
-    const path = found.normalize("NFC");
-    const clash = this.#paths.add(found);
-    if (clash !== undefined) throw this.refuse(found, clash);
-    if (this.#contents.size >= MAX_FILES) throw this.refuse(found, `is one file more than ${MAX_FILES}`);
-    this.#bytes += size;
-    if (!Number.isSafeInteger(size) || size < 0 || this.#bytes > MAX_BYTES) {
-      throw this.refuse(found, `takes the skill over ${MAX_BYTES} bytes (it has ${size})`);
-    }
-    this.#contents.set(path, Buffer.alloc(0));
-    return path;
+export class SkillIntake extends FileIntake {
+  constructor(origin: string) {
+    super(origin, { files: MAX_FILES, bytes: MAX_BYTES }, "skill");
   }
 
-  put(path: string, bytes: Buffer): void {
-    this.#contents.set(path, bytes);
-  }
-
-  checkPath(found: string): void {
-    const fault = pathFault(found);
-    if (fault !== undefined) throw this.refuse(found, fault);
-  }
-
-  refuse(path: string, reason: string, options: { hint?: string; cause?: unknown } = {}): SkillRefused {
+  override refuse(path: string, reason: string, options: { hint?: string; cause?: unknown } = {}): SkillRefused {
     return new SkillRefused(this.origin, path, reason, options);
   }
 
   /** The skill, once every file was put. `name` is what it comes as: its folder's name, where it has one. */
   finish(name?: string): Skill {
-    const bytes = this.#contents.get(SKILL_FILE);
+    const bytes = this.contents.get(SKILL_FILE);
     if (bytes === undefined) {
       throw this.refuse(SKILL_FILE, "is missing", { hint: "a skill is a folder with a file SKILL.md" });
     }
@@ -124,6 +100,6 @@ export class SkillIntake {
         hint: "a skill's name and its folder's are the same",
       });
     }
-    return new Skill(frontmatter, text, this.#contents);
+    return new Skill(frontmatter, text, this.contents);
   }
 }
