@@ -32,6 +32,8 @@ export const EnvFile = z
       })
       .optional(),
     tools: ToolNarrowing.optional(),
+    /** Skills that are served beside the env's own: folders, relative to the env's, or digests `sha256:…` of stored ones. */
+    skills: z.strictObject({ include: z.array(z.string().min(1)).max(64).default([]) }).optional(),
     /** Path in the session user's home → file of the env's folder; staged with data/add at the start. */
     data: z.strictObject({ files: z.record(z.string(), z.string()) }).optional(),
     session: z
