@@ -18,3 +18,21 @@ export const SkillGetResult = z.object({
 });
 /** What `get` answers: a skill with all of its files. */
 export type SkillGetResult = z.infer<typeof SkillGetResult>;
+
+/** The identifier of MCP's Skills extension, a key of `capabilities.extensions`. Source: SEP-2640, Final. */
+export const SKILLS_EXTENSION = "io.modelcontextprotocol/skills";
+
+/** One skill of `skills/list`. `resources` are all of its files with the sha256 and the size of their bytes. Source: SEP-2640. */
+export const SkillEntry = z.looseObject({
+  /** Of its SKILL.md. */
+  uri: z.string(),
+  frontmatter: z.looseObject({ name: z.string() }),
+  resources: z.union([
+    z.array(z.looseObject({ uri: z.string(), digest: z.string(), size: z.int().min(0) })),
+    z.literal("dynamic"),
+  ]),
+});
+export type SkillEntry = z.infer<typeof SkillEntry>;
+
+/** What a folder is as a resource. Source: SEP-2640, `resources/directory/read`. */
+export const DIRECTORY_TYPE = "inode/directory";

@@ -1,69 +1,21 @@
-import { parseDocument } from "yaml";
-import { z } from "zod";
-import { messageOf } from "../errors.js";
-import { canonicalJson } from "../protocol/canonical-json.js";
+import {
+  FRONTMATTER_HINT,
+  FrontmatterFault,
+  type SkillFrontmatter,
+  splitFrontmatter,
+} from "../protocol/skill-frontmatter.js";
 import { SkillRefused } from "./refused.js";
 
-/** In characters. The rules let name, description and compatibility take 1,588; the rest is metadata. */
-const MAX_FRONTMATTER = 16_384;
-
-/** Length in code points, as the reference validator counts. */
-function text(most: number) {
-  return z
-    .string()
-    .refine((value) => value.trim() !== "", "is empty")
-    .refine((value) => [...value].length <= most, `has more than ${most} characters`);
-}
-
-/** A skill's frontmatter. Fields that the rules don't name are kept as the author wrote them. Source: Agent Skills. */
-export const Frontmatter = z.looseObject({
-  name: z
-    .string()
-    .max(64, "has more than 64 characters")
-    .regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, "is not made of a–z, 0–9 and single hyphens inside"),
-  description: text(1024),
-  compatibility: text(500).optional(),
-  metadata: z.record(z.string(), z.string("is no string: quote it"), "is no map").optional(),
-});
-export type Frontmatter = z.infer<typeof Frontmatter>;
+export type Frontmatter = SkillFrontmatter;
 
 /** Takes a SKILL.md apart. What is no frontmatter by the rules is refused, naming the field. */
 export function readFrontmatter(skillText: string, origin: string): { frontmatter: Frontmatter; body: string } {
-  const refuse = (reason: string, cause?: unknown) =>
-    new SkillRefused(origin, "SKILL.md", reason, {
-      hint: 'it begins with a line ---, then YAML with "name" and "description", then a line ---',
-      ...(cause === undefined ? {} : { cause }),
-    });
-  const opening = /^---[ \t]*\r?\n/.exec(skillText);
-  if (opening === null) throw refuse("doesn't begin with YAML frontmatter");
-  const start = opening[0].length;
-  const closing = /^---[ \t]*\r?$/m.exec(skillText.slice(start, start + MAX_FRONTMATTER + 8));
-  if (closing === null) {
-    const long = skillText.length - start > MAX_FRONTMATTER;
-    throw refuse(long ? `has more than ${MAX_FRONTMATTER} characters of frontmatter` : "doesn't close its frontmatter");
-  }
-  const value = parseYaml(skillText.slice(start, start + closing.index), refuse);
-  const parsed = Frontmatter.safeParse(value);
-  if (!parsed.success) {
-    const faults = parsed.error.issues.map(({ path, message }) => `${path.join(".") || "it"}: ${message}`);
-    throw refuse(`has frontmatter that breaks the rules: ${faults.join("; ")}`);
-  }
-  return {
-    frontmatter: parsed.data,
-    body: skillText.slice(start + closing.index + closing[0].length).replace(/^\n/, ""),
-  };
-}
-
-/** Aliases are refused: a few lines of them grow to gigabytes. So is whatever JSON can't say. */
-function parseYaml(yaml: string, refuse: (reason: string, cause?: unknown) => SkillRefused): unknown {
   try {
-    const document = parseDocument(yaml, { schema: "core", uniqueKeys: true, logLevel: "silent" });
-    const fault = document.errors[0] ?? document.warnings[0];
-    if (fault !== undefined) throw fault;
-    const value: unknown = document.toJS({ maxAliasCount: 0 });
-    canonicalJson(value);
-    return value;
+    return splitFrontmatter(skillText);
   } catch (thrown) {
-    throw refuse(`has frontmatter that can't be read: ${messageOf(thrown).split("\n", 1)[0]}`, thrown);
+    if (!(thrown instanceof FrontmatterFault)) throw thrown;
+    const { message, cause } = thrown;
+    const options = { hint: FRONTMATTER_HINT, ...(cause === undefined ? {} : { cause }) };
+    throw new SkillRefused(origin, "SKILL.md", message, options);
   }
 }
