@@ -9,6 +9,7 @@ import {
   PROTOCOL_VERSION,
 } from "../protocol/card.js";
 import { withMember } from "../protocol/json-text.js";
+import type { SkillGetResult } from "../protocol/skill.js";
 import type { CallToolResult, JsonObject, ToolResult } from "../protocol/tool.js";
 import { type Collected, cardParams, collect } from "./collect.js";
 import { type CallContext, speaking, type ToolContext } from "./context.js";
@@ -18,6 +19,7 @@ import type { ForwardedChange, ForwardedList, ForwardedServer } from "./forwarde
 import { callTool, Forwarding, toTool } from "./forwarding.js";
 import { Resources } from "./resource.js";
 import type { ServedTool } from "./served-tool.js";
+import { SkillViews } from "./skill.js";
 import { NO_ROLE, ToolAccess } from "./tool-access.js";
 import { toolAccessExtensions } from "./tool-access-extensions.js";
 import { ToolLists } from "./tool-lists.js";
@@ -44,6 +46,7 @@ export class Application implements Mounted {
   readonly #listeners = new Set<(change: ApplicationChange) => void>();
   readonly resources: Resources;
   readonly #lists: ToolLists;
+  readonly #skill: SkillViews | undefined;
   #card: string | undefined;
   /** The names that forwarded servers had when the environment was built, whether they are served or not. */
   readonly #behind: ReadonlySet<string>;
@@ -61,6 +64,15 @@ export class Application implements Mounted {
     this.#behind = new Set(forwarding.entries("tools").map(({ key }) => key));
     this.#lists = new ToolLists(access, this.#tools, this.#behind, () => this.environment.toolListExtras(), filter);
     this.resources = new Resources(collected.resources, collected.templates);
+    this.#skill =
+      collected.skill &&
+      new SkillViews(
+        collected.skill,
+        access,
+        filter,
+        () => [...this.#tools.keys()],
+        (skill, allows) => environment.skillFor(skill, allows),
+      );
   }
 
   /**
@@ -77,7 +89,8 @@ export class Application implements Mounted {
     const forwarding = await Forwarding.open(environment.forwardedServers(), (server, change) => {
       if (built !== undefined) built.#forwardedChanged(server, change);
     });
-    const collected = await collectServed(environment, forwarding, filter).catch(async (thrown: unknown) => {
+    const skillOf = (role: string | undefined) => built?.skill(role);
+    const collected = await collect(environment, forwarding, filter, skillOf).catch(async (thrown: unknown) => {
       await forwarding.close();
       throw thrown;
     });
@@ -116,6 +129,11 @@ export class Application implements Mounted {
 
   get tools(): ServedTool[] {
     return [...this.#tools.values()];
+  }
+
+  /** The environment's skill as a role sees it, one object for all who see the same; undefined for none. */
+  skill(role: string | undefined): SkillGetResult | undefined {
+    return this.#skill?.of(role);
   }
 
   /** Whether calls of a tool go to a server behind as they come, whatever is in them. */
@@ -278,12 +296,6 @@ export class Application implements Mounted {
       );
     }
   }
-}
-
-async function collectServed(environment: Environment, forwarding: Forwarding, filter: ToolFilter): Promise<Collected> {
-  const collected = await collect(environment, forwarding);
-  filter.check(collected.tools.map((tool) => tool.definition.name));
-  return collected;
 }
 
 /** An error as a tool answers it. */

@@ -1,6 +1,7 @@
 import { SetupError } from "../errors.js";
 import type { DataOperation } from "../protocol/card.js";
 import type { GetDataParams, Part } from "../protocol/data-plane.js";
+import type { SkillGetResult } from "../protocol/skill.js";
 import type { ToolContext } from "./context.js";
 import {
   decoratedExtensions,
@@ -19,6 +20,7 @@ import type { ServedResource, ServedTemplate } from "./resource.js";
 import { jsonSchemaOf } from "./schema.js";
 import type { ServedTool } from "./served-tool.js";
 import { skillExtension } from "./skill.js";
+import type { ToolFilter } from "./tool-narrowing.js";
 import { UriTemplate } from "./uri-template.js";
 
 /** The data plane's handlers, those that the environment serves. */
@@ -39,19 +41,30 @@ export interface Collected {
   data: DataHandlers;
   /** Empty for none. */
   instructions: string;
+  /** Undefined for none. */
+  skill: SkillGetResult | undefined;
 }
 
-/** Reads an environment's class and hooks. A name served twice is a SetupError that names both. */
-export async function collect(environment: Environment, forwarding: Forwarding): Promise<Collected> {
+/**
+ * Reads an environment's class and hooks. A name served twice is a SetupError that names both, and so is one that `filter`
+ * knows and no tool has. `skillOf` is asked, once all is built, for the skill as a role sees it.
+ */
+export async function collect(
+  environment: Environment,
+  forwarding: Forwarding,
+  filter: ToolFilter,
+  skillOf: (role: string | undefined) => SkillGetResult | undefined,
+): Promise<Collected> {
   const name = process.env.ENVIRONMENT_NAME || environment.environmentName;
   const tools = await collectTools(environment, name, forwarding);
+  filter.check(tools.map((tool) => tool.definition.name));
   const metadata = metadataOf(environment.constructor);
   const methods = environment as unknown as Methods;
   const decorated = metadata.instructions === undefined ? undefined : methods[metadata.instructions]?.call(environment);
   const skill = (await decoratedSkill(environment)) ?? (await environment.skill());
   const extensions = environment.servedExtensions([
     ...decoratedExtensions(environment),
-    ...(skill === undefined ? [] : [skillExtension(skill)]),
+    ...(skill === undefined ? [] : [skillExtension(skillOf)]),
     ...environment.extensions(),
   ]);
   const own = decoratedResources(environment);
@@ -78,6 +91,7 @@ export async function collect(environment: Environment, forwarding: Forwarding):
     instructions: [(decorated as string | undefined) ?? environment.instructions() ?? [], forwarding.instructions]
       .flat()
       .join("\n\n"),
+    skill,
   };
 }
 

@@ -99,9 +99,17 @@ export abstract class Environment {
     return [];
   }
 
-  /** The skill that `skill/v1` serves, for an environment without an `@agentSkill` method. */
+  /** The skill that `skill/v1` and MCP serve, for an environment without an `@agentSkill` method. */
   skill(): SkillGetResult | undefined | Promise<SkillGetResult | undefined> {
     return undefined;
+  }
+
+  /**
+   * The environment's skill for those who may call the tools that `allows` says yes to: what names no other tool. Asked
+   * once for all who may call the same. Its files have the same paths for all.
+   */
+  skillFor(skill: SkillGetResult, _allows: (tool: string) => boolean): SkillGetResult {
+    return skill;
   }
 
   /** Whether tools log to their clients with `context.log()`: what serves MCP's logging. */
