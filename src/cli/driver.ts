@@ -1,9 +1,8 @@
 import { resolve } from "node:path";
 import { Command } from "commander";
-import { driverModule, loadClass } from "../bundles/load-class.js";
+import { driverInstaller } from "../bundles/driver-installer.js";
 import type { DriverInstaller } from "../computer/installer.js";
 import { SetupError } from "../errors.js";
-import { packageRoot } from "../package-root.js";
 import { dataFolder } from "./data-folder.js";
 import { note, print, printJson, styled } from "./output.js";
 
@@ -67,8 +66,7 @@ export const driverCommand = new Command("driver")
   .addCommand(pinCommand);
 
 async function installerOf(driver: string): Promise<DriverInstaller> {
-  const found = await loadClass(packageRoot, driverModule(driver));
-  const { installer } = found as { installer?: DriverInstaller };
+  const installer = await driverInstaller(driver);
   if (installer !== undefined) return installer;
   throw new SetupError(`the driver ${driver} needs nothing installed`, { hint: "start it: agentenv up" });
 }

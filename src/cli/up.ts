@@ -3,11 +3,8 @@ import { createServer } from "node:net";
 import { basename, dirname, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Command, InvalidArgumentError, Option } from "commander";
-import { readDataFiles } from "../bundles/data-files.js";
+import { checkEnv } from "../bundles/check-env.js";
 import { type EnvFile, readEnvFile } from "../bundles/env-file.js";
-import { driverModule } from "../bundles/load-class.js";
-import { requirePackages } from "../bundles/packages.js";
-import { loadSettings } from "../computer/settings.js";
 import { enterSession } from "../desktop/enter.js";
 import { runtimeFolder } from "../desktop/folders.js";
 import { messageOf, SetupError } from "../errors.js";
@@ -17,7 +14,7 @@ import { packageRoot } from "../package-root.js";
 import { dataFolder } from "./data-folder.js";
 import type { StartPlan } from "./start-plan.js";
 
-interface UpOptions {
+export interface UpOptions {
   port: number;
   host: string;
   display?: string;
@@ -40,24 +37,11 @@ const MEMORY = { MALLOC_ARENA_MAX: "1", MALLOC_MMAP_THRESHOLD_: "32768", MALLOC_
 const LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"];
 
 /** `agentenv up [ENV]`: starts an env and stays in the foreground. */
-export const upCommand = new Command("up")
-  .description("Start an env and serve it until Ctrl-C.")
-  .argument("[env]", "a folder with an env.toml", "bundles/desk")
-  .addOption(
-    new Option("--port <n>", "the port to listen on, 0 for any free one")
-      .env("MCP_PORT")
-      .default(18765)
-      .argParser(parsePort),
-  )
-  .addOption(new Option("--host <address>", "the address to listen on").env("MCP_HOST").default("127.0.0.1"))
-  .option("--display <display>", ":N for the X server there, started if none answers; env for the variable DISPLAY")
-  .option("--user <name>", "the session user (as root; default: the env's, else agent)")
-  .option("--tokens <file>", "the bearer tokens that are taken, one scope:token a line; scopes: agent, framework")
-  .option("--insecure", "listen beyond loopback without tokens")
-  .option("--allowed-host <name>", "a name that requests may use for this server; may be repeated", collect, [])
-  .option("--json", "print one line of JSON when it is ready")
-  .addOption(new Option("--log-level <level>", "what to log").choices(LEVELS).default("info"))
-  .option("--log-file <file>", "log JSON to this file instead of standard error")
+export const upCommand = withStartOptions(
+  new Command("up")
+    .description("Start an env and serve it until Ctrl-C.")
+    .argument("[env]", "a folder with an env.toml", "bundles/desk"),
+)
   .addHelpText(
     "after",
     `
@@ -66,22 +50,44 @@ Examples:
   $ agentenv up ./my-env --port 0 --json         any free port, told as JSON
   $ agentenv up --host 0.0.0.0 --tokens tokens   reachable from elsewhere`,
   )
-  .action(async (env: string, options: UpOptions) => {
-    const folder = envFolder(env);
-    const file = readEnvFile(folder);
-    const plan = readPlan(folder, file, options);
-    await checkPort(options.host, options.port);
-    enterSession({
-      user: options.user ?? file.user,
-      runtimeDir: runtimeFolder(options.port),
-      dataDir: plan.dataDir,
-      server: fileURLToPath(new URL("serve.js", import.meta.url)),
-      nodeOptions: NODE_OPTIONS,
-      folders: [folder],
-      environment: { ENVIRONMENT_NAME: plan.environmentName, ...MEMORY },
-      payload: (locate): StartPlan => ({ ...plan, folder: locate(plan.folder) }),
-    });
+  .action(async (env: string, options: UpOptions) => startEnv(envFolder(env), options));
+
+/** Adds what every command takes that starts an env: the options of UpOptions. */
+export function withStartOptions(command: Command): Command {
+  return command
+    .addOption(
+      new Option("--port <n>", "the port to listen on, 0 for any free one")
+        .env("MCP_PORT")
+        .default(18765)
+        .argParser(parsePort),
+    )
+    .addOption(new Option("--host <address>", "the address to listen on").env("MCP_HOST").default("127.0.0.1"))
+    .option("--display <display>", ":N for the X server there, started if none answers; env for the variable DISPLAY")
+    .option("--user <name>", "the session user (as root; default: the env's, else agent)")
+    .option("--tokens <file>", "the bearer tokens that are taken, one scope:token a line; scopes: agent, framework")
+    .option("--insecure", "listen beyond loopback without tokens")
+    .option("--allowed-host <name>", "a name that requests may use for this server; may be repeated", collect, [])
+    .option("--json", "print one line of JSON when it is ready")
+    .addOption(new Option("--log-level <level>", "what to log").choices(LEVELS).default("info"))
+    .option("--log-file <file>", "log JSON to this file instead of standard error");
+}
+
+/** Checks an env and turns this process into its computer, or its server. Throws a SetupError; otherwise it doesn't return. */
+export async function startEnv(folder: string, options: UpOptions): Promise<never> {
+  const file = readEnvFile(folder);
+  const plan = readPlan(folder, file, options);
+  await checkPort(options.host, options.port);
+  return enterSession({
+    user: options.user ?? file.user,
+    runtimeDir: runtimeFolder(options.port),
+    dataDir: plan.dataDir,
+    server: fileURLToPath(new URL("serve.js", import.meta.url)),
+    nodeOptions: NODE_OPTIONS,
+    folders: [folder],
+    environment: { ENVIRONMENT_NAME: plan.environmentName, ...MEMORY },
+    payload: (locate): StartPlan => ({ ...plan, folder: locate(plan.folder) }),
   });
+}
 
 /** Relative to where the person stood: npm has moved to the package's folder since. `bundles/desk` is ours from anywhere. */
 function envFolder(env: string): string {
@@ -92,18 +98,15 @@ function envFolder(env: string): string {
 
 /** Checks all that can be checked before anything is started. */
 function readPlan(folder: string, file: EnvFile, options: UpOptions): StartPlan {
-  const source = resolve(folder, "env.toml");
   const environmentName = process.env.ENVIRONMENT_NAME || file.name || basename(folder);
-  const module = file.type === "computer" ? driverModule(file.driver ?? "", `${source}: driver`) : (file.module ?? "");
+  const { module, settings } = checkEnv(folder, file, process.env);
   const tokens = readTokens(options);
-  requirePackages(file.apps?.packages ?? [], source);
-  readDataFiles(folder, file.data?.files ?? {});
   const display = readDisplay(options.display);
   return {
     folder,
     file,
     module,
-    settings: loadSettings(process.env, file.settings),
+    settings,
     dataDir: dataFolder(),
     host: options.host,
     port: options.port,

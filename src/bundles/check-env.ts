@@ -1,0 +1,35 @@
+import { statSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { type ComputerSettings, loadSettings } from "../computer/settings.js";
+import { SetupError } from "../errors.js";
+import { readDataFiles } from "./data-files.js";
+import type { EnvFile } from "./env-file.js";
+import { driverModule } from "./load-class.js";
+import { requirePackages } from "./packages.js";
+
+export interface CheckedEnv {
+  /** The class to serve, as `file.ts#Class`: a driver's relative to the package, an env's own relative to its folder. */
+  readonly module: string;
+  readonly settings: ComputerSettings;
+}
+
+/**
+ * Checks all of an env that can be checked before anything is started: its alias, settings and packages, and the files that it
+ * names. `environment` is where AGENTENV_COMPUTER_SETTINGS is read from. Throws a SetupError that names the file and the key.
+ */
+export function checkEnv(folder: string, file: EnvFile, environment: NodeJS.ProcessEnv): CheckedEnv {
+  const source = resolve(folder, "env.toml");
+  const module =
+    file.type === "computer" ? driverModule(file.driver ?? "", `${source}: driver`) : ownModule(folder, file);
+  requirePackages(file.apps?.packages ?? [], source);
+  readDataFiles(folder, file.data?.files ?? {});
+  return { module, settings: loadSettings(environment, file.settings) };
+}
+
+function ownModule(folder: string, { module = "" }: EnvFile): string {
+  const [path = ""] = module.split("#", 1);
+  if (statSync(join(folder, path), { throwIfNoEntry: false })?.isFile()) return module;
+  throw new SetupError(`${join(folder, "env.toml")}: module: there is no file ${join(folder, path)}`, {
+    hint: 'module = "file.ts#Class" is relative to the folder of env.toml; a class with decorators has to be built first',
+  });
+}
