@@ -22,7 +22,7 @@ import { installCuaDriver, installedDriver, readServed, verifyExecutable, verify
 import { changePin } from "./make-pin.js";
 import { refuseNested, runsTools } from "./nested-tools.js";
 import { pinFile, pinned } from "./pin.js";
-import type { Pin } from "./pin-schema.js";
+import { ARCHES, type Pin } from "./pin-schema.js";
 import { daemonCheck, type ReadyContext, startChecks } from "./ready-checks.js";
 import type { Served } from "./served.js";
 import { DAEMON, daemonService, socketPath } from "./service.js";
@@ -37,6 +37,8 @@ const PIECE = 50;
 export class CuaDriver extends ComputerDriver {
   static readonly installer: DriverInstaller = {
     version: pinned.driver.version,
+    programs: Object.fromEntries(ARCHES.map((arch) => [`linux/${arch}`, pinned.arches[arch].executable])),
+    programFile: (dataDir) => installedDriver(dataDir, pinned).executable,
     install: (request) => installCuaDriver({ ...request, pin: pinned }),
     verify: (dataDir) => verifyInstalled(dataDir, pinned),
     pin: async (request) => ({ file: pinFile(), changes: await changePin(pinFile(), request) }),

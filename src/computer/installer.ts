@@ -1,7 +1,17 @@
+/** A driver's program as it is pinned: size in bytes, digest in hex. */
+export interface PinnedProgram {
+  readonly size: number;
+  readonly sha256: string;
+}
+
 /** How a driver's program gets onto a machine; a driver class that needs one has it as its static `installer`. */
 export interface DriverInstaller {
   /** The version that is installed. */
   readonly version: string;
+  /** What is run, as it is pinned for each platform, such as `linux/amd64`. */
+  readonly programs: Readonly<Record<string, PinnedProgram>>;
+  /** Where it lies once it is installed. */
+  programFile(dataDir: string): string;
   /**
    * Installs it below `<dataDir>/drivers/`, checked, whole or not at all. What is installed already and right is left alone.
    * Throws a SetupError for anything that isn't as it should be.
@@ -30,6 +40,8 @@ export interface InstallRequest {
   readonly dataDir: string;
   /** A file to install from; then nothing is downloaded. */
   readonly from?: string;
+  /** The program itself, which somebody has kept; then nothing is downloaded. */
+  readonly program?: string;
   readonly onProgress?: (line: string) => void;
   readonly signal?: AbortSignal;
 }
