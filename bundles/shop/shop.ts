@@ -34,7 +34,16 @@ name: shopping
 description: How to buy in the shop without paying for what isn't there.
 ---
 Search before you order: names are exact, and an order of more than the stock is refused whole. An order that was refused
-with \`applied: no\` cost nothing. A refund puts the items back; it works once an order.
+with \`applied: no\` cost nothing. A refund puts the items back; it works once an order. What to do when the shop says no is in
+[answers/refusals.md](answers/refusals.md).
+`;
+
+const REFUSALS = `# When the shop says no
+
+| code | what to do |
+| --- | --- |
+| \`target_unavailable\` | there is no such item, or no such order to give back: search, and take the name as it is written |
+| \`invalid_argument\` | fewer are left than you want, or a count is no whole number: order fewer |
 `;
 
 /** A shop: search, order and refund, with its stock as data that an orchestrator adds and reads. */
@@ -54,7 +63,11 @@ export class Shop extends Environment {
 
   @agentSkill
   shopping() {
-    return ["shopping", SKILL, { "prices.txt": "Prices are in euros, with tax." }] as const;
+    return [
+      "shopping",
+      SKILL,
+      { "answers/refusals.md": REFUSALS, "prices.txt": "Prices are in euros, with tax." },
+    ] as const;
   }
 
   @tool({

@@ -39,6 +39,7 @@ export class CuaServer implements ForwardedServer {
     this.#lists = {
       tools: { items: lists.read("tools", [texts.tools]).items, rest: rest.join(","), whole: undefined },
       resources: lists.read("resources", [texts.resources]),
+      skills: lists.read("skills", [texts.skills]),
     };
     this.#reads = new Map(resources.map(({ entry }, at) => [entry.uri, new RawJson(texts.reads[at] ?? "{}")]));
     const entries = memberText(texts.skills, "skills") ?? "[]";
@@ -111,6 +112,7 @@ const LIST_METHODS: Readonly<Record<ListKind, string>> = {
   resources: "resources/list",
   resourceTemplates: "resources/templates/list",
   prompts: "prompts/list",
+  skills: "skills/list",
 };
 
 function has(params: string, name: string): boolean {

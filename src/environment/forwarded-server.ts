@@ -4,7 +4,7 @@ import type { Caller } from "./caller.js";
 import type { ClientPeer } from "./client-peer.js";
 
 /** What a server lists. */
-export type ListKind = "tools" | "resources" | "resourceTemplates" | "prompts";
+export type ListKind = "tools" | "resources" | "resourceTemplates" | "prompts" | "skills";
 
 /** One entry of a list, as its server wrote it. */
 export interface ForwardedItem {

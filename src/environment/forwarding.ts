@@ -1,6 +1,7 @@
 import { SetupError } from "../errors.js";
 import type { RawJson } from "../protocol/raw-json.js";
 import { RawError } from "../protocol/raw-json.js";
+import { SKILLS_EXTENSION } from "../protocol/skill.js";
 import type { JsonObject, ToolDefinition } from "../protocol/tool.js";
 import type { ToolContext } from "./context.js";
 import type {
@@ -87,6 +88,17 @@ export class Forwarding {
     );
   }
 
+  /** The servers that serve skills. */
+  get skillServers(): ForwardedServer[] {
+    return this.forwarded.flatMap(({ server, catalog }) => (skillsOf(catalog) === undefined ? [] : [server]));
+  }
+
+  /** Whether a server reads the folders of its skills. */
+  readsDirectories(server: ForwardedServer): boolean {
+    const catalog = this.forwarded.find((each) => each.server === server)?.catalog;
+    return catalog !== undefined && skillsOf(catalog)?.directoryRead === true;
+  }
+
   /** Each server's list as it shows it to a caller. Where there is but one server, its error is the answer. */
   async lists(kind: ListKind, call: ForwardedCall): Promise<ForwardedList[] | RawError> {
     const lists = await Promise.all(this.forwarded.map(({ server }) => server.list(kind, call)));
@@ -98,6 +110,12 @@ export class Forwarding {
   async close(): Promise<void> {
     await Promise.allSettled(this.forwarded.map(({ server }) => server.close()));
   }
+}
+
+/** The settings of the Skills extension, undefined for a server that doesn't have it. */
+function skillsOf({ capabilities }: ForwardedCatalog): JsonObject | undefined {
+  const extensions = capabilities.extensions as JsonObject | undefined;
+  return extensions?.[SKILLS_EXTENSION] as JsonObject | undefined;
 }
 
 /** A server's tool, called with the request that the client wrote. */

@@ -1,13 +1,14 @@
 import type { Application } from "../environment/application.js";
+import { SKILLS_EXTENSION } from "../protocol/skill.js";
 import type { JsonObject } from "../protocol/tool.js";
 
-/** What the application has something to serve for. */
-export function capabilitiesOf(application: Application): JsonObject {
+/** What the application has something to serve for; `hasSkills`: skills of its own. */
+export function capabilitiesOf(application: Application, hasSkills: boolean): JsonObject {
   const { resources, prompts, tools, environment } = application;
   const completes = [...resources.templates, ...prompts].some((each) => each.complete !== undefined);
   const own = {
     ...(tools.length > 0 ? { tools: { listChanged: true } } : {}),
-    ...(resources.empty
+    ...(resources.empty && !hasSkills
       ? {}
       : {
           resources: {
@@ -18,6 +19,7 @@ export function capabilitiesOf(application: Application): JsonObject {
     ...(prompts.length > 0 ? { prompts: {} } : {}),
     ...(completes ? { completions: {} } : {}),
     ...(environment.logs ? { logging: {} } : {}),
+    ...(hasSkills ? { extensions: { [SKILLS_EXTENSION]: { directoryRead: true } } } : {}),
   };
   return application.forwarding.capabilities.reduce(merged, own);
 }

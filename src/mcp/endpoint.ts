@@ -7,8 +7,10 @@ import {
 } from "@modelcontextprotocol/sdk/types.js";
 import type { Application } from "../environment/application.js";
 import { CALLER_ENDS, type CallerEnd } from "../environment/caller.js";
+import type { Skill } from "../skills/skill.js";
 import { Callers } from "./callers.js";
 import { answer } from "./http-answer.js";
+import { ServedSkills } from "./served-skills.js";
 import { McpSession } from "./session.js";
 import {
   BodyError,
@@ -27,6 +29,8 @@ export interface McpOptions {
   maxSessions?: number;
   /** How many requests of one session may be in the works at once. Default 256. */
   maxInFlight?: number;
+  /** Skills that are served beside the environment's own. */
+  skills?: readonly Skill[];
 }
 
 /** Of how many sessions that have ended it is remembered why. */
@@ -44,12 +48,15 @@ export class McpEndpoint {
   readonly #maxInFlight: number;
   readonly #sweep: NodeJS.Timeout;
   readonly #forgetListener: () => void;
+  readonly #skills: ServedSkills;
   #closed = false;
 
+  /** Throws SkillRefused for a skill that breaks the rules, SetupError for two of one name. */
   constructor(
     private readonly application: Application,
     options: McpOptions = {},
   ) {
+    this.#skills = new ServedSkills(application, options.skills);
     this.#idleMs = options.idleMs ?? 30 * 60_000;
     this.#maxSessions = options.maxSessions ?? 2_000;
     this.#maxInFlight = options.maxInFlight ?? 256;
@@ -131,7 +138,7 @@ export class McpEndpoint {
     const id = randomUUID();
     const [message] = incoming.messages;
     const hello = (message !== undefined && "method" in message ? message.params : undefined) ?? {};
-    const session = new McpSession(this.application, this.callers, id, hello, () => this.#forget(id));
+    const session = new McpSession(this.application, this.#skills, this.callers, id, hello, () => this.#forget(id));
     this.#sessions.set(id, session);
     session.transport.receive(request, response, incoming);
   }

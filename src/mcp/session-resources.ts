@@ -1,3 +1,4 @@
+import { ErrorCode } from "@modelcontextprotocol/sdk/types.js";
 import { AgentEnvError } from "../errors.js";
 import { RawError } from "../protocol/raw-json.js";
 import type { JsonObject } from "../protocol/tool.js";
@@ -5,7 +6,7 @@ import { rpcError } from "./rpc-error.js";
 import type { McpSession } from "./session.js";
 import { forward, joinedList, malformed } from "./session-forward.js";
 
-/** Source: Model Context Protocol 2025-11-25, "Resources", "Error Handling". */
+/** Of a file of a skill it is InvalidParams, by SEP-2640. Source: Model Context Protocol 2025-11-25, "Resources". */
 const RESOURCE_NOT_FOUND = -32002;
 const NO_URI = "params.uri is the URI of a resource";
 const ONE_PAGE = "params.cursor: this list has one page";
@@ -13,22 +14,28 @@ const MAX_SUBSCRIPTIONS = 1_000;
 
 /** Serves an environment's resources to a session. */
 export function serveResources(session: McpSession): void {
+  const { skills } = session;
   const { resources, forwarding } = session.application;
-  if (resources.empty && forwarding.serversWith("resources").length === 0) return;
+  if (resources.empty && skills.empty && forwarding.serversWith("resources").length === 0) return;
 
   session.handle("resources/list", async (request) => {
     if (request.params.cursor !== undefined) return malformed(session, request, ONE_PAGE);
-    return joinedList(session, "resources", request, await resources.list(session.contextOf(request)));
+    const context = session.contextOf(request);
+    const own = [...skills.of(context.role).resources, ...(await resources.list(context))];
+    return joinedList(session, "resources", request, own);
   });
 
   session.handle("resources/read", async (request) => {
     const { uri } = request.params;
     if (typeof uri !== "string") return malformed(session, request, NO_URI);
-    const contents = await resources.read(uri, session.contextOf(request));
+    const context = session.contextOf(request);
+    const file = skills.of(context.role).read(uri);
+    const contents = file === undefined ? await resources.read(uri, context) : [file];
     if (contents !== undefined) return { contents };
     const behind = forwarding.serverOf("resources", uri);
     if (behind !== undefined) return forward(session, behind, request);
-    throw rpcError(RESOURCE_NOT_FOUND, `Resource not found: ${uri}`, { uri });
+    const code = uri.startsWith("skill://") && !skills.empty ? ErrorCode.InvalidParams : RESOURCE_NOT_FOUND;
+    throw rpcError(code, `Resource not found: ${uri}`, { uri });
   });
 
   session.handle("resources/templates/list", async (request) => {

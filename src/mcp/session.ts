@@ -19,9 +19,11 @@ import type { Callers } from "./callers.js";
 import { capabilitiesOf } from "./capabilities.js";
 import { type McpRequest, OwnRequests, type RequestHandler } from "./own-requests.js";
 import { invalid, rpcError } from "./rpc-error.js";
+import type { ServedSkills } from "./served-skills.js";
 import { forward, serveUnknown } from "./session-forward.js";
 import { servePrompts } from "./session-prompts.js";
 import { serveResources } from "./session-resources.js";
+import { serveSkills } from "./session-skills.js";
 import { serveTools } from "./session-tools.js";
 import { SessionTransport } from "./session-transport.js";
 
@@ -44,6 +46,7 @@ export class McpSession implements ClientSession {
 
   constructor(
     readonly application: Application,
+    readonly skills: ServedSkills,
     private readonly callers: Callers,
     readonly id: string,
     /** The params of the client's `initialize`. */
@@ -59,13 +62,14 @@ export class McpSession implements ClientSession {
     this.#server = new Server(
       { name: application.name, version: environment.environmentVersion },
       {
-        capabilities: capabilitiesOf(application),
+        capabilities: capabilitiesOf(application, !skills.empty),
         ...(instructions === undefined ? {} : { instructions }),
         jsonSchemaValidator: validator,
       },
     );
     serveTools(this);
     serveResources(this);
+    serveSkills(this);
     servePrompts(this);
     const logging = application.forwarding.serversWith("logging");
     if (environment.logs || logging.length > 0) {

@@ -16,6 +16,7 @@ const METHODS: Record<ListKind, string> = {
   resources: "resources/list",
   resourceTemplates: "resources/templates/list",
   prompts: "prompts/list",
+  skills: "skills/list",
 };
 
 const RESOURCE_UPDATED = "notifications/resources/updated";
@@ -23,8 +24,8 @@ const RESOURCE_UPDATED = "notifications/resources/updated";
 /** What a server may say that its list has changed of. */
 export type Changing = "tools" | "resources" | "prompts";
 
-/** Which change concerns a list. */
-const CHANGES: Record<ListKind, Changing> = {
+/** Which change concerns a list; no server says when its skills have changed. */
+const CHANGES: Partial<Record<ListKind, Changing>> = {
   tools: "tools",
   resources: "resources",
   resourceTemplates: "resources",
@@ -89,7 +90,7 @@ export class CallerSession {
     const kept = this.#lists.get(key);
     if (kept !== undefined) return kept;
     const list = this.#read(kind, call);
-    const { listChanged } = (capabilities[CHANGES[kind]] ?? {}) as { listChanged?: boolean };
+    const { listChanged } = (capabilities[CHANGES[kind] ?? ""] ?? {}) as { listChanged?: boolean };
     if (listChanged === true) {
       // Kept until the server says that it has changed.
       this.#lists.set(key, list);

@@ -11,6 +11,7 @@ import type {
 } from "../../environment/forwarded-server.js";
 import { AgentEnvError, messageOf, SetupError } from "../../errors.js";
 import { RawError, type RawJson } from "../../protocol/raw-json.js";
+import { SKILLS_EXTENSION } from "../../protocol/skill.js";
 import type { JsonObject } from "../../protocol/tool.js";
 import { CallerSession, type Changing } from "./caller-session.js";
 import { HttpLink, upstreamAgent } from "./http-link.js";
@@ -197,7 +198,10 @@ async function readCatalog(session: CallerSession): Promise<ForwardedCatalog> {
   const kinds = (["tools", "resources", "resourceTemplates", "prompts"] as const).filter((kind) =>
     Object.hasOwn(capabilities, kind === "resourceTemplates" ? "resources" : kind),
   );
-  const lists = await Promise.all(kinds.map(async (kind) => [kind, await session.list(kind)] as const));
+  const listed: ListKind[] = Object.hasOwn((capabilities.extensions ?? {}) as object, SKILLS_EXTENSION)
+    ? [...kinds, "skills"]
+    : [...kinds];
+  const lists = await Promise.all(listed.map(async (kind) => [kind, await session.list(kind)] as const));
   return {
     capabilities,
     instructions,

@@ -10,6 +10,7 @@ const KEYS: Record<ListKind, string> = {
   resources: "uri",
   resourceTemplates: "uriTemplate",
   prompts: "name",
+  skills: "uri",
 };
 
 /** Lists as their server wrote them, read once: the same text is the same object. */

@@ -32,6 +32,7 @@ describe("what an environment serves over MCP", () => {
     expect((await open()).getServerCapabilities()).toEqual({
       tools: { listChanged: true },
       resources: { subscribe: true, listChanged: true },
+      extensions: { "io.modelcontextprotocol/skills": { directoryRead: true } },
       prompts: {},
       completions: {},
       logging: {},
@@ -50,6 +51,8 @@ describe("what an environment serves over MCP", () => {
       { uriTemplate: "stamps://{+path}", name: "stamp" },
     ]);
     expect((await client.listResources()).resources.map(({ uri, title }) => [uri, title])).toEqual([
+      ["skill://posting/SKILL.md", undefined],
+      ["skill://posting/a.bin", undefined],
       ["office://door", undefined],
       ["letters://1", "No. 1"],
       ["letters://a%20b", "No. a b"],

@@ -25,7 +25,8 @@ describe("the shop", () => {
     await mcp.call("refund", { order_id: "o1" });
     expect((await mcp.call("refund", { order_id: "o1" })).isError).toBe(true);
     const { resources } = await mcp.request("resources/list", {});
-    expect(resources).toMatchObject([{ uri: "orders://o1" }]);
+    const own = (resources as { uri: string }[]).filter(({ uri }) => !uri.startsWith("skill://"));
+    expect(own).toMatchObject([{ uri: "orders://o1" }]);
     const read = await mcp.request("resources/read", { uri: "orders://o1" });
     expect(JSON.parse((read.contents as { text: string }[])[0]?.text ?? "")).toMatchObject({ refunded: true });
     await expect(mcp.request("resources/read", { uri: "orders://o2" })).rejects.toMatchObject({ code: -32002 });
@@ -53,7 +54,7 @@ describe("the shop", () => {
     expect(await client.invoke("urn:agentenv:skill/v1")).toMatchObject({
       name: "shopping",
       description: "How to buy in the shop without paying for what isn't there.",
-      files: [{ path: "prices.txt", content: "Prices are in euros, with tax." }],
+      files: [{ path: "answers/refusals.md" }, { path: "prices.txt", content: "Prices are in euros, with tax." }],
     });
   });
 });
