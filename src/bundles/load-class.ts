@@ -65,6 +65,13 @@ export async function loadClass(folder: string, module: string): Promise<new (..
 /** Where this package's own modules lie: beside this one, so in the build when this one was built. */
 const modulesRoot = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 
+/** Whether a class comes with this package, built: `file.ts#Class` of one of its own folders. */
+export function isBuiltHere(folder: string, module: string): boolean {
+  const [path = ""] = module.split("#", 1);
+  const file = join(folder, path);
+  return builtFile(file) !== file;
+}
+
 function builtFile(file: string): string {
   if (modulesRoot === packageRoot || !file.startsWith(`${packageRoot}/`)) return file;
   return join(modulesRoot, file.slice(packageRoot.length)).replace(/\.ts$/, ".js");

@@ -1,5 +1,7 @@
 import { hash } from "node:crypto";
+import { readFile } from "node:fs/promises";
 import type { PinnedProgram } from "../computer/installer.js";
+import { messageOf, SetupError } from "../errors.js";
 import { inParallel, type ObjectStore } from "../stores/object-store.js";
 
 /** Programs of drivers, each below its own digest, in pieces: a store that is slow takes each within its deadline. */
@@ -51,4 +53,13 @@ export async function getProgram(
   if (faults.length > 0) return faults;
   if (hash("sha256", whole, "hex") === program.sha256) return whole;
   return [{ object: `${PROGRAMS_PREFIX}${program.sha256}`, fault: "tampered" }];
+}
+
+/** A program as it is installed on this machine. Throws a SetupError where that is not what is pinned. */
+export async function readProgram(program: PinnedProgram, file: string): Promise<Buffer> {
+  const bytes = await readFile(file).catch((cause: unknown) => {
+    throw new SetupError(`${file} can't be read: ${messageOf(cause)}`, { cause });
+  });
+  if (bytes.length === program.size && hash("sha256", bytes, "hex") === program.sha256) return bytes;
+  throw new SetupError(`${file} is not the program that is pinned`, { hint: "agentenv driver install puts it right" });
 }

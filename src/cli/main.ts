@@ -19,6 +19,9 @@ if (major < 22 || (major === 22 && minor < 19)) {
 /** Each command and the file that holds it, loaded when it is wanted: a start should not wait for the others. */
 const COMMANDS: Record<string, () => Promise<Command>> = {
   up: async () => (await import("./up.js")).upCommand,
+  put: async () => (await import("./put.js")).putCommand,
+  run: async () => (await import("./run.js")).runCommand,
+  envs: async () => (await import("./envs.js")).envsCommand,
   ready: async () => (await import("./ready.js")).readyCommand,
   card: async () => (await import("./card.js")).cardCommand,
   tools: async () => (await import("./tools.js")).toolsCommand,

@@ -5,7 +5,8 @@ import { messageOf, SetupError } from "../errors.js";
 import { type CheckResult, countsOf, type Level, type ProbeReport } from "../probe/report.js";
 import { runProbe } from "../probe/run.js";
 import { reportFailure } from "./failure.js";
-import { note, print, styled } from "./output.js";
+import { unlessInterrupted } from "./interrupted.js";
+import { print, styled } from "./output.js";
 import { parseUrl, remoteOptions } from "./remote.js";
 
 const MARKS = {
@@ -14,9 +15,6 @@ const MARKS = {
   unverified: ["yellow", "----"],
   not_applicable: ["dim", "n/a "],
 } as const;
-
-/** The codes that a shell gives to what a signal ended. */
-const SIGNALS = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
 
 interface Given {
   level: Level;
@@ -45,32 +43,19 @@ export const probeCommand = new Command("probe")
   .addHelpText("after", "\nExample:\n  $ agentenv probe http://127.0.0.1:18765 --json report.json")
   .action(async (url: string, given: Given) => {
     const { token } = remoteOptions(given.tokenFile === undefined ? {} : { tokenFile: given.tokenFile });
-    const interrupted = new AbortController();
-    let signalled: keyof typeof SIGNALS | undefined;
-    const onSignal = (signal: NodeJS.Signals) => {
-      // A second one ends the process at once, as it would without us.
-      for (const name of Object.keys(SIGNALS)) process.off(name, onSignal);
-      signalled = signal as keyof typeof SIGNALS;
-      note("interrupted: taking the fixture away");
-      interrupted.abort(new Error("interrupted"));
-    };
-    for (const name of Object.keys(SIGNALS)) process.on(name, onSignal);
-    let report: ProbeReport;
-    try {
-      report = await runProbe(url, {
+    const report = await unlessInterrupted("taking the fixture away", (signal) =>
+      runProbe(url, {
         level: given.level,
         timeoutMs: given.timeout * 1000,
-        signal: interrupted.signal,
+        signal,
         onResult: show,
         ...(token === undefined ? {} : { token }),
-      });
-    } catch (thrown) {
-      process.exitCode = signalled === undefined ? 2 : SIGNALS[signalled];
-      if (signalled === undefined) reportFailure(unprobed(url, thrown));
-      return;
-    } finally {
-      for (const name of Object.keys(SIGNALS)) process.off(name, onSignal);
-    }
+      }),
+    ).catch((thrown: unknown) => {
+      process.exitCode = 2;
+      reportFailure(unprobed(url, thrown));
+    });
+    if (report === undefined) return;
     summarize(report);
     if (given.json !== undefined) writeReport(resolve(process.env.INIT_CWD ?? process.cwd(), given.json), report);
     if (!report.passed) process.exitCode = 1;

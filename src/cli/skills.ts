@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
-import { basename, join, resolve } from "node:path";
-import { pathToFileURL } from "node:url";
+import { basename, resolve } from "node:path";
 import { Command } from "commander";
 import { messageOf, SetupError } from "../errors.js";
 import { fetchSkill } from "../skills/fetch-skill.js";
@@ -11,10 +10,10 @@ import type { Skill } from "../skills/skill.js";
 import { SkillStore } from "../skills/skill-store.js";
 import { MAX_PACK_BYTES, packSkill, unpackSkill } from "../skills/tar.js";
 import { openStore } from "../stores/open-store.js";
-import { dataFolder } from "./data-folder.js";
 import { note, print, printJson, styled, table } from "./output.js";
 import { ProgressBar } from "./progress.js";
 import { remoteOptions } from "./remote.js";
+import { STORE_OPTION, storeUrl } from "./store.js";
 
 interface Given {
   store?: string;
@@ -155,14 +154,11 @@ Example:
   .addCommand(packCommand);
 
 function storeCommand(name: string): Command {
-  return new Command(name)
-    .option("--store <url>", "file:///FOLDER or s3://BUCKET/PREFIX; else AGENTENV_STORE, else below the data folder")
-    .option("--json", "print JSON for machines");
+  return new Command(name).option("--store <url>", STORE_OPTION).option("--json", "print JSON for machines");
 }
 
 async function withStore<T>(given: Given, work: (skills: SkillStore, url: string) => Promise<T>): Promise<T> {
-  const url = given.store ?? (process.env.AGENTENV_STORE || pathToFileURL(join(dataFolder(), "store")).href);
-  await using store = await openStore(url);
+  await using store = await openStore(storeUrl(given.store));
   return await work(new SkillStore(store), store.url);
 }
 

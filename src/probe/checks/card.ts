@@ -24,19 +24,55 @@ const Params = z.looseObject({
   platform: z.looseObject({ os: z.string(), arch: z.string() }),
 });
 
+/** True of the card of any environment, as the next two are. */
+export const cardIsTheProtocols: BasicCheck = {
+  id: "P1",
+  name: "the card is the protocol's, and says where MCP and the data plane are",
+  level: "basic",
+  async run({ card }) {
+    expectSame("protocolVersion", card.protocolVersion, PROTOCOL_VERSION);
+    expectThat(card.url.startsWith("/"), `the data plane is at ${card.url}`);
+    const mcp = card.additionalInterfaces.find(({ transport }) => transport === "mcp");
+    expectSame("the address of MCP", mcp?.url, MCP_PATH);
+  },
+};
+
+export const methodsAreDeclared: BasicCheck = {
+  id: "P1",
+  name: "the methods of its extensions say how they are called and with what",
+  level: "basic",
+  async run({ card }) {
+    for (const { uri, params } of card.capabilities.extensions ?? []) {
+      const { methods, endpoint } = (params ?? {}) as { methods?: Record<string, JsonObject>; endpoint?: string };
+      for (const [op, method] of Object.entries(methods ?? {})) {
+        const what = `${op} of ${uri}`;
+        expectThat(method.method === "GET" || method.method === "POST", `${what} is called by ${method.method}`);
+        const path = method.endpoint ?? endpoint;
+        expectThat(typeof path === "string" && path.startsWith("/"), `${what} has no endpoint`);
+        expectThat(typeof method.request === "object", `${what} has no schema of its request`);
+      }
+    }
+  },
+};
+
+export const toolsAreOnTheCard: BasicCheck = {
+  id: "P1",
+  name: "every listed tool is on the card, with the same description and arguments",
+  level: "basic",
+  async run(driver) {
+    const onCard = new Map((driver.card.capabilities.tools ?? []).map((tool) => [tool.name, tool]));
+    for (const { name, description, inputSchema } of await (await driver.session()).tools()) {
+      const tool = onCard.get(name);
+      expectThat(tool !== undefined, `${name} is not on the card`);
+      expectSame(`the card's description of ${name}`, tool.description ?? "", description ?? "");
+      expectSame(`the card's arguments of ${name}`, argumentNames(tool.inputSchema), argumentNames(inputSchema));
+    }
+  },
+};
+
 /** P1: the card and the tools agree with each other and with computer/v1. */
 export const cardChecks: BasicCheck[] = [
-  {
-    id: "P1",
-    name: "the card is the protocol's, and says where MCP and the data plane are",
-    level: "basic",
-    async run({ card }) {
-      expectSame("protocolVersion", card.protocolVersion, PROTOCOL_VERSION);
-      expectThat(card.url.startsWith("/"), `the data plane is at ${card.url}`);
-      const mcp = card.additionalInterfaces.find(({ transport }) => transport === "mcp");
-      expectSame("the address of MCP", mcp?.url, MCP_PATH);
-    },
-  },
+  cardIsTheProtocols,
   {
     id: "P1",
     name: "the card declares computer/v1 with its limits",
@@ -47,23 +83,7 @@ export const cardChecks: BasicCheck[] = [
       expectThat(params.success, `its params are wrong: ${params.success ? "" : z.prettifyError(params.error)}`);
     },
   },
-  {
-    id: "P1",
-    name: "the methods of its extensions say how they are called and with what",
-    level: "basic",
-    async run({ card }) {
-      for (const { uri, params } of card.capabilities.extensions ?? []) {
-        const { methods, endpoint } = (params ?? {}) as { methods?: Record<string, JsonObject>; endpoint?: string };
-        for (const [op, method] of Object.entries(methods ?? {})) {
-          const what = `${op} of ${uri}`;
-          expectThat(method.method === "GET" || method.method === "POST", `${what} is called by ${method.method}`);
-          const path = method.endpoint ?? endpoint;
-          expectThat(typeof path === "string" && path.startsWith("/"), `${what} has no endpoint`);
-          expectThat(typeof method.request === "object", `${what} has no schema of its request`);
-        }
-      }
-    },
-  },
+  methodsAreDeclared,
   {
     id: "P1",
     name: "the seven tools are listed with the schemas of what they take and answer",
@@ -91,20 +111,7 @@ export const cardChecks: BasicCheck[] = [
       }
     },
   },
-  {
-    id: "P1",
-    name: "every listed tool is on the card, with the same description and arguments",
-    level: "basic",
-    async run(driver) {
-      const onCard = new Map((driver.card.capabilities.tools ?? []).map((tool) => [tool.name, tool]));
-      for (const { name, description, inputSchema } of await (await driver.session()).tools()) {
-        const tool = onCard.get(name);
-        expectThat(tool !== undefined, `${name} is not on the card`);
-        expectSame(`the card's description of ${name}`, tool.description ?? "", description ?? "");
-        expectSame(`the card's arguments of ${name}`, argumentNames(tool.inputSchema), argumentNames(inputSchema));
-      }
-    },
-  },
+  toolsAreOnTheCard,
   {
     id: "P1",
     name: "what reads and what acts are annotated as such",
