@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { existsSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { run } from "./command.mjs";
 import { lockfileDigest } from "./dependencies.mjs";
@@ -14,6 +14,7 @@ const stamp = join(dist, ".built");
 const compilerMemory = join(dist, ".tsbuildinfo");
 /** What `mcp.json` names as its schema, made by this source once it is built. */
 const schema = join(dist, "mcp.schema.json");
+const MAIN = "src/cli/main.ts";
 const SCHEMA_SOURCE = "drivers/cua-driver/pin-schema.ts";
 const WRITE_SCHEMA = `
   const { writeFileSync } = await import("node:fs");
@@ -41,6 +42,8 @@ export const buildStep = {
       advice: "Correct what the compiler names, then run the same command again.",
     });
     removeStaleOutputs(sources);
+    // An env that depends on this clone runs it by its name.
+    if (sources.includes(MAIN)) chmodSync(outputOf(MAIN), 0o755);
     if (sources.includes(SCHEMA_SOURCE)) {
       await run(node, ["--input-type=module", "--eval", WRITE_SCHEMA], { env: nodeEnv, lock });
     }

@@ -1,9 +1,13 @@
+import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { Command } from "commander";
 import { SetupError } from "../errors.js";
 import { packageRoot } from "../package-root.js";
+import { isCurrentNode, OLDEST_NODE } from "./node-version.js";
 import { note, print, printJson } from "./output.js";
+
+const BROUGHT_NODE = "24.x";
 
 interface InitOptions {
   package?: string;
@@ -34,6 +38,18 @@ export const initCommand = new Command("init")
 function ownSpec(): string {
   const { version } = ownPackage();
   return basename(dirname(packageRoot)) === "node_modules" ? `^${version}` : `file:${packageRoot}`;
+}
+
+/**
+ * npm runs the scripts of the new env with the Node on PATH. Where that one is too old, or there is none, the env brings its
+ * own: npm's packages that are the Node binary itself, of which it installs the one for the machine.
+ */
+function ownNode(): { optionalDependencies?: Record<string, string> } {
+  const { stdout } = spawnSync("node", ["--version"], { encoding: "utf8" });
+  if (isCurrentNode(stdout ?? "")) return {};
+  return {
+    optionalDependencies: Object.fromEntries(["x64", "arm64"].map((arch) => [`node-linux-${arch}`, BROUGHT_NODE])),
+  };
 }
 
 function ownPackage(): {
@@ -77,7 +93,7 @@ module = "dist/env.js#${Class}"
         name: slug,
         private: true,
         type: "module",
-        engines: { node: ">=22.19" },
+        engines: { node: `>=${OLDEST_NODE}` },
         scripts: {
           build: "tsc",
           start: "tsc && exec agentenv up .",
@@ -85,6 +101,7 @@ module = "dist/env.js#${Class}"
         },
         dependencies: { "agent-env": spec, zod: dependencies.zod },
         devDependencies: { "@types/node": devDependencies["@types/node"], typescript: devDependencies.typescript },
+        ...ownNode(),
       },
       null,
       2,

@@ -5,11 +5,11 @@ import { Command, CommanderError } from "commander";
 import { SetupError } from "../errors.js";
 import { packageRoot } from "../package-root.js";
 import { reportFailure } from "./failure.js";
+import { isCurrentNode, OLDEST_NODE } from "./node-version.js";
 
-const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
-if (major < 22 || (major === 22 && minor < 19)) {
+if (!isCurrentNode(process.versions.node)) {
   reportFailure(
-    new SetupError(`agentenv needs Node 22.19 or newer, and this is ${process.versions.node}`, {
+    new SetupError(`agentenv needs Node ${OLDEST_NODE} or newer, and this is ${process.versions.node}`, {
       hint: "in a clone, `npm start` and `npm run agentenv -- …` bring a current one",
     }),
   );

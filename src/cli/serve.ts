@@ -7,7 +7,7 @@ import { ComputerDriver } from "../computer/driver.js";
 import { Desktop } from "../desktop/desktop.js";
 import { type ServerSide, serverSide } from "../desktop/server-side.js";
 import { Application } from "../environment/application.js";
-import type { Environment } from "../environment/environment.js";
+import { Environment } from "../environment/environment.js";
 import { SetupError } from "../errors.js";
 import { listen } from "../http/listen.js";
 import { buildHttp } from "../http/server.js";
@@ -110,6 +110,11 @@ async function makeEnvironment(
   plan: StartPlan,
   log: Logger,
 ): Promise<Environment> {
+  if (!(found.prototype instanceof Environment)) {
+    throw new SetupError(`${plan.module} doesn't extend this agent-env's Environment`, {
+      hint: "start it with the agentenv that its folder has installed: npx agentenv up . in that folder",
+    });
+  }
   const Class = found as unknown as new (options?: object) => Environment;
   if (desktop === undefined) return new Class();
   const driver = new Class({ session: desktop.session, settings: plan.settings, log });

@@ -46,16 +46,16 @@ const LOOKED_AT_S = 0.5;
 const OPEN_AND_EXEC = `umask 077
 cd /
 trap '' HUP QUIT TSTP USR1 USR2
-exec 9</proc 8<&- 0<>"$2" 7<"$4" 6<"$5" 5<"$6" || exit 1
+exec 9</proc 8<&- 0<>"$2" 7<"$4" 6<"$5" 5<"$6" 4<"$7" || exit 1
 rm -f -- "$2"
 until [ "$1" -ef /proc/self/fd/8 ]; do
   exec 8>>"$1"
   flock -w ${LOOKED_AT_S} 8 || { echo "$3" >&2; exit 1; }
 done
-[ -d "$7" ] || { mkdir -m 700 -- "$7" && chown "$8" -- "$7"; } || exit 1
-flock -s 7 && flock -s 6 && flock -s 5 || exit 1
+[ -d "$8" ] || { mkdir -m 700 -- "$8" && chown "$9" -- "$8"; } || exit 1
+flock -s 7 && flock -s 6 && flock -s 5 && flock -s 4 || exit 1
 umask 022
-shift 8
+shift 9
 exec "$@"`;
 
 /**
@@ -100,7 +100,7 @@ export function enterSession(options: EnterOptions): never {
   makeRuntimeFolder(options.runtimeDir, account);
   const file = `${options.runtimeDir}.${randomBytes(8).toString("hex")}`;
   writeFileSync(file, JSON.stringify(handoff), { mode: 0o600, flag: "wx" });
-  const kept = [0, 1, 2].map((index) => inUse[index] ?? "/");
+  const kept = [0, 1, 2, 3].map((index) => inUse[index] ?? "/");
   const chain = isolated(isolation, account, {
     command: [node, "--disable-sigusr1", guardian],
     runtimeDir: options.runtimeDir,

@@ -45,17 +45,17 @@ const CLEAN_UP_S = 1.5;
  * machine). When the computer ended, by itself or because `timeout` killed it, all that is left of it is killed, and what a
  * guardian that could not clean up left is removed with no more rights than the computer had.
  *
- * 5 to 8 are the locks of the start: no program of the computer can reach them and let go of them.
+ * 4 to 8 are the locks of the start: no program of the computer can reach them and let go of them.
  */
 const AROUND = `[ $$ -eq 2 ] || exit 70
 trap : TERM INT
 dir=$1 lock=$2 become=$3 program=$4 file=$5
 shift 5
-timeout --foreground -k ${GUARDIAN_S} 0 "$@" 5<&- 6<&- 7<&- 8>&-
+timeout --foreground -k ${GUARDIAN_S} 0 "$@" 4<&- 5<&- 6<&- 7<&- 8>&-
 status=$?
 while kill -s KILL -- -1 2>/dev/null; do sleep 0.01; done
 if [ "$status" -ne 0 ] && [ -n "$(ls -AU -- "$dir" 2>/dev/null | head -c 1)" ]; then
-  timeout --foreground -s KILL ${CLEAN_UP_S} $become "$program" "$file" "$dir" 5<&- 6<&- 7<&- 8>&- 9<&-
+  timeout --foreground -s KILL ${CLEAN_UP_S} $become "$program" "$file" "$dir" 4<&- 5<&- 6<&- 7<&- 8>&- 9<&-
 fi
 rmdir -- "$dir" 2>/dev/null && rm -f -- "$lock"
 exit "$status"`;

@@ -3,11 +3,11 @@ import { createHash, randomBytes } from "node:crypto";
 import {
   chmodSync,
   chownSync,
-  existsSync,
   lstatSync,
   mkdirSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
   realpathSync,
   renameSync,
   rmSync,
@@ -15,20 +15,25 @@ import {
   symlinkSync,
   utimesSync,
 } from "node:fs";
-import { basename, dirname, join, relative, resolve, sep } from "node:path";
+import { basename, dirname, join, relative, resolve } from "node:path";
 import { SetupError } from "../errors.js";
-import { copyFile, copyTree, isErrno, placeFile, type TreeEntry, walkTree } from "./trees.js";
+import {
+  copyPackages,
+  envPackages,
+  NOT_RUN,
+  type Packages,
+  PROGRAM,
+  packagesFolder,
+  programPackages,
+} from "./packages.js";
+import { copyFile, copyTree, isErrno, isWithin, type TreeEntry, walkTree } from "./trees.js";
 
 /** What the program consists of, beside the packages that it needs. */
 const PROGRAM_PARTS = ["dist", "bundles", "skills", "mcp.json", "package.json"];
-/** What only compilers and debuggers read. */
-const NOT_RUN = /\.(d\.[cm]?ts|map|tsbuildinfo)$/;
 /** An env folder holds sources and seeds; larger data belongs into an object store. */
 const MAX_FOLDER_FILES = 5000;
 const MAX_FOLDER_BYTES = 64 * 1024 * 1024;
 const HASH_DIGITS = 32;
-/** What npm writes about what it installed. */
-const PACKAGE_LOCK = join("node_modules", ".package-lock.json");
 const NODE_MODE = 0o711;
 const UNUSED_MS = 24 * 3600 * 1000;
 
@@ -57,9 +62,13 @@ export interface StageOptions {
  * readable by the session user, wherever the originals lie; of packages it makes hard links where that is safe.
  * Named by what they hold: what is there already is used, in about 20 ms. Atomic, and safe beside another start.
  *
- *     packages-HASH/   bin/node, node_modules/
- *     HASH/            agent-env/ (the program), node_modules -> the packages'
- *     env-HASH/        folders/0/NAME/…, folders/node_modules/agent-env -> the program, node_modules -> the packages'
+ *     packages-HASH/      bin/node, node_modules/
+ *     HASH/               agent-env/ (the program), node_modules -> the packages'
+ *     env-packages-HASH/  node_modules/ with agent-env -> the program
+ *     env-HASH/           folders/0/NAME/ with node_modules -> its own packages',
+ *                         folders/node_modules/agent-env -> the program, node_modules -> the packages'
+ *
+ * A program that is installed among an env's packages is one of the packages, and they are the env's.
  */
 export function stage(options: StageOptions): Staged {
   const umask = process.umask(0o022);
@@ -74,14 +83,25 @@ function stageAll({ dataDir, folders = [], gid, ...options }: StageOptions): Sta
   const store = join(dataDir, "program");
   mkdirSync(store, { recursive: true, mode: 0o755 });
   const programDir = resolve(options.programDir);
-  const packages = stagePackages(store, findPackages(programDir));
-  const program = stageProgram(store, programDir, packages.folder);
-  const copy = join(program.folder, "agent-env");
+  const needed = programPackages(programDir);
+  const isPackage = needed.base !== programDir && isWithin(programDir, join(needed.base, "node_modules"));
+  const packages = stagePackages(store, needed, isPackage ? gid : undefined);
+  const program = isPackage ? undefined : stageProgram(store, programDir, packages.folder);
+  const copy = program ? join(program.folder, PROGRAM) : join(packages.folder, relative(needed.base, programDir));
   // A folder inside the clone may be none of the program's, such as an env that a person keeps there.
   const partOf = (path: string) => PROGRAM_PARTS.some((part) => isWithin(path, join(programDir, part)));
   const outside = folders.map((folder) => resolve(folder)).filter((folder) => !partOf(folder));
-  const extra = outside.length === 0 ? undefined : stageFolders(store, packages.folder, copy, outside, gid);
-  const all = [packages, program, ...(extra === undefined ? [] : [extra])];
+  const staged: StagedFolder[] = [];
+  const withPackages = outside.map((path): Folder => {
+    const base = packagesFolder(path);
+    if (base === undefined) return { path };
+    if (realpathSync(base) === realpathSync(needed.base)) return { path, base, packages: packages.folder };
+    const ownStaged = stageEnvPackages(store, envPackages(base, programDir), copy, gid);
+    staged.push(ownStaged);
+    return { path, base, packages: ownStaged.folder };
+  });
+  const extra = outside.length === 0 ? undefined : stageFolders(store, packages.folder, copy, withPackages, gid);
+  const all = [packages, program, ...staged, extra].filter((each) => each !== undefined);
   if (all.some(({ isNew }) => isNew)) prune(store);
   return {
     node: join(packages.folder, "bin", "node"),
@@ -104,30 +124,13 @@ interface StagedFolder {
   readonly isNew: boolean;
 }
 
-/** The folder in which npm installed the program's packages: its own, or the one around it when it is a package itself. */
-function findPackages(programDir: string): string {
-  for (let base = programDir; ; base = dirname(base)) {
-    if (existsSync(join(base, PACKAGE_LOCK))) return base;
-    if (base === dirname(base)) {
-      throw new SetupError(
-        `npm did not install the packages of ${programDir}, so they can't be copied for another user`,
-        {
-          hint: "install them with npm ci, or start as the session user itself",
-        },
-      );
-    }
-  }
-}
-
-function stagePackages(store: string, base: string): StagedFolder {
-  const lock = readFileSync(join(base, PACKAGE_LOCK), "utf8");
+/** With a group they are those of a person's project, which may want more of them than what only runs. */
+function stagePackages(store: string, packages: Packages, gid: number | undefined): StagedFolder {
   const node = statSync(process.execPath);
-  const hash = hashOf(process.version, node.size, node.mtimeMs, lock, NODE_MODE);
+  const hash = hashOf(process.version, node.size, node.mtimeMs, packages.state, NODE_MODE, gid);
   return publish(join(store, `packages-${hash}`), (folder) => {
-    for (const name of neededPackages(lock)) {
-      const entries = walkTree(base, join("node_modules", name)).filter(({ path }) => !NOT_RUN.test(path));
-      copyTree(base, entries, folder, placeFile);
-    }
+    if (gid !== undefined) closeTo(folder, gid);
+    copyPackages(packages, folder, { types: gid !== undefined });
     mkdirSync(join(folder, "bin"));
     placeNode(join(folder, "bin", "node"));
   });
@@ -144,58 +147,77 @@ function placeNode(target: string): void {
   chmodSync(target, NODE_MODE);
 }
 
-/** The packages that are not for development alone, without those that lie inside another one. */
-function neededPackages(lock: string): string[] {
-  const { packages } = JSON.parse(lock) as { packages: Record<string, { dev?: boolean }> };
-  return Object.entries(packages).flatMap(([path, { dev }]) => {
-    const [before, name, inner] = path.split("node_modules/");
-    return dev || before !== "" || !name || inner !== undefined ? [] : [name];
-  });
-}
-
 function stageProgram(store: string, programDir: string, packages: string): StagedFolder {
-  // Packages that npm put inside the program's own folder, when that lies among others.
-  const nested = basename(dirname(programDir)) === "node_modules" ? ["node_modules"] : [];
-  const parts = [...PROGRAM_PARTS, ...nested].flatMap((part) => walkTree(programDir, part));
+  const parts = PROGRAM_PARTS.flatMap((part) => walkTree(programDir, part));
   const entries = parts.filter(({ path }) => !NOT_RUN.test(path));
-  const hash = createHash("sha256").update(basename(packages));
-  for (const { path, kind } of entries) {
-    hash.update(`\0${kind}\0${path}\0`);
-    if (kind === "file") hash.update(readFileSync(join(programDir, path)));
-  }
-  return publish(join(store, hash.digest("hex").slice(0, HASH_DIGITS)), (folder) => {
-    copyTree(programDir, entries, join(folder, "agent-env"));
+  return publish(join(store, hashOf(basename(packages), contents(programDir, entries))), (folder) => {
+    copyTree(programDir, entries, join(folder, PROGRAM));
     symlinkSync(join("..", basename(packages), "node_modules"), join(folder, "node_modules"));
   });
 }
 
-/** One folder for all of them; what they import by name comes from the program and its packages. */
+/** What an env's folder has installed for itself, with the program in the place of what it installed as `agent-env`. */
+function stageEnvPackages(store: string, packages: Packages, program: string, gid: number): StagedFolder {
+  const hash = hashOf(relative(store, program), gid, packages.state);
+  return publish(join(store, `env-packages-${hash}`), (folder) => {
+    closeTo(folder, gid);
+    copyPackages(packages, folder, { types: true });
+    linkProgram(join(folder, "node_modules"), join("..", "..", relative(store, program)));
+  });
+}
+
+interface Folder {
+  readonly path: string;
+  /** Whose `node_modules` its modules find, and where a copy of them lies. */
+  readonly base?: string;
+  readonly packages?: string;
+}
+
+/** One folder for all of them; what they import by name comes from their own packages, the program and the program's. */
 function stageFolders(
   store: string,
   packages: string,
   program: string,
-  folders: readonly string[],
+  folders: readonly Folder[],
   gid: number,
 ): StagedFolder {
-  const trees = folders.map((folder) => ({ folder, entries: folderEntries(folder) }));
-  const states = trees.map(({ folder, entries }) => [folder, entries.map((entry) => Object.values(entry))]);
-  const hash = hashOf(relative(store, program), gid, states);
+  const trees = folders.map((folder) => ({ ...folder, entries: folderEntries(folder) }));
+  // Not by its times: `npm start` builds it anew before each start.
+  const states = trees.map(({ entries, ...folder }) => [folder, contents(dirname(folder.path), entries)]);
+  const hash = hashOf(relative(store, program), basename(packages), gid, states);
   return publish(join(store, `env-${hash}`), (copy) => {
-    for (const [index, { folder, entries }] of trees.entries()) {
-      copyTree(dirname(folder), entries, join(copy, "folders", String(index)));
+    closeTo(copy, gid);
+    for (const [index, { path, base, packages: own, entries }] of trees.entries()) {
+      const around = join(copy, "folders", String(index));
+      copyTree(dirname(path), entries, around);
+      if (own === undefined) continue;
+      // A link has to lead from where the copy will be.
+      const holder = base === path ? join(around, basename(path)) : around;
+      const depth = relative(copy, holder)
+        .split("/")
+        .map(() => "..");
+      symlinkSync(join(...depth, "..", basename(own), "node_modules"), join(holder, "node_modules"));
     }
-    const own = join(copy, "folders", "node_modules");
-    mkdirSync(own);
-    symlinkSync(join("..", "..", "..", relative(store, program)), join(own, "agent-env"));
+    linkProgram(join(copy, "folders", "node_modules"), join("..", "..", "..", relative(store, program)));
     symlinkSync(join("..", basename(packages), "node_modules"), join(copy, "node_modules"));
-    // They are a person's own: nobody but the session user's group reads them.
-    chownSync(copy, 0, gid);
-    chmodSync(copy, 0o750);
   });
 }
 
-function folderEntries(folder: string): TreeEntry[] {
-  const entries = walkTree(dirname(folder), basename(folder), { skip: [".git"], maxEntries: MAX_FOLDER_FILES });
+/** The server and an env's modules have to mean the same classes, so both load this one. */
+function linkProgram(modules: string, target: string): void {
+  mkdirSync(modules, { recursive: true });
+  symlinkSync(target, join(modules, PROGRAM));
+}
+
+/** What is a person's own: nobody but the session user's group reads it. */
+function closeTo(folder: string, gid: number): void {
+  chownSync(folder, 0, gid);
+  chmodSync(folder, 0o750);
+}
+
+function folderEntries({ path: folder, base }: Folder): TreeEntry[] {
+  const skip = [".git", ...(base === folder ? ["node_modules"] : [])];
+  const entries = walkTree(dirname(folder), basename(folder), { skip, maxEntries: MAX_FOLDER_FILES });
   const bytes = entries.reduce((sum, entry) => sum + entry.size, 0);
   if (entries.length > MAX_FOLDER_FILES || bytes > MAX_FOLDER_BYTES) {
     throw new SetupError(`${folder} is too large to be copied for the session user`, {
@@ -243,10 +265,17 @@ function prune(store: string): void {
   }
 }
 
-function hashOf(...values: readonly unknown[]): string {
-  return createHash("sha256").update(JSON.stringify(values)).digest("hex").slice(0, HASH_DIGITS);
+/** Tells whether two trees hold the same. */
+function contents(base: string, entries: readonly TreeEntry[]): string {
+  const hash = createHash("sha256");
+  for (const { path, kind, size, executable } of entries) {
+    hash.update(`\0${kind}\0${path}\0${executable}\0${size}\0`);
+    if (kind === "file") hash.update(readFileSync(join(base, path)));
+    else if (kind === "link") hash.update(readlinkSync(join(base, path)));
+  }
+  return hash.digest("hex");
 }
 
-function isWithin(path: string, folder: string): boolean {
-  return path === folder || path.startsWith(folder + sep);
+function hashOf(...values: readonly unknown[]): string {
+  return createHash("sha256").update(JSON.stringify(values)).digest("hex").slice(0, HASH_DIGITS);
 }

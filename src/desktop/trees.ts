@@ -12,7 +12,7 @@ import {
   readlinkSync,
   symlinkSync,
 } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname, join, sep } from "node:path";
 
 /** One file, folder or symbolic link of a tree, its path relative to where the walk began. */
 export interface TreeEntry {
@@ -95,4 +95,8 @@ export function placeFile(source: string, target: string, executable: boolean): 
 
 export function isErrno(thrown: unknown, ...codes: string[]): boolean {
   return thrown instanceof Error && "code" in thrown && codes.includes(String(thrown.code));
+}
+
+export function isWithin(path: string, folder: string): boolean {
+  return path === folder || path.startsWith(folder + sep);
 }

@@ -1,6 +1,8 @@
 import { spawn } from "node:child_process";
+import { writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { agentenv, agentenvMain, type Exit, envFolder, RunningCommand } from "../../harness/computer.js";
 
@@ -82,6 +84,12 @@ describe("agentenv up refuses, with what to do", () => {
       /nobody-of-that-name/,
       /useradd/,
     );
+  });
+
+  it("a class that is no environment of this very agent-env, which would serve nothing", async () => {
+    using env = envFolder('type = "class"\nmodule = "env.mjs#Mine"\n');
+    writeFileSync(join(env.folder, "env.mjs"), "export class Mine {}\n");
+    expectRefusal(await up([env.folder, "--port", "0"]), /env\.mjs#Mine doesn't extend/, /npx agentenv up/);
   });
 
   it("a machine with neither a display nor Xvfb", async () => {

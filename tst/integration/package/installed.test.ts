@@ -1,26 +1,12 @@
-import { execFile, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
-import {
-  chmodSync,
-  chownSync,
-  cpSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  realpathSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, chownSync, cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { EnvironmentClient } from "../../../src/index.js";
-import { packageRoot } from "../../../src/package-root.js";
-
-const run = promisify(execFile);
-const env = { ...process.env, PATH: `${join(process.execPath, "..")}:${process.env.PATH}` };
+import { env, npmInstall, packedPackage, run } from "../../harness/package.js";
 
 let folder: string;
 let tarball: string;
@@ -28,16 +14,7 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "package-"));
   // A server that is started as root runs as the session user, who has to be able to read it.
   chmodSync(folder, 0o755);
-  const source = join(folder, "package");
-  mkdirSync(source);
-  for (const each of ["package.json", "bundles", "skills", "mcp.json", "README.md", "LICENSE"]) {
-    cpSync(join(packageRoot, each), join(source, each), { recursive: true });
-  }
-  const tsc = join(packageRoot, "node_modules/typescript/bin/tsc");
-  const build = ["-p", join(packageRoot, "tsconfig.json"), "--incremental", "false", "--outDir", join(source, "dist")];
-  await run(process.execPath, [tsc, ...build], { env });
-  await run("npm", ["pack", "--ignore-scripts"], { cwd: source, env });
-  tarball = join(source, readdirSync(source).find((name) => name.endsWith(".tgz")) ?? "");
+  tarball = await packedPackage(folder);
 });
 afterAll(() => {
   rmSync(folder, { recursive: true, force: true });
@@ -50,9 +27,6 @@ function userFolder(name: string, files: Record<string, string>): string {
   for (const [file, text] of Object.entries(files)) writeFileSync(join(user, file), text);
   return user;
 }
-
-const npmInstall = (cwd: string, ...packages: string[]) =>
-  run("npm", ["install", "--no-audit", "--no-fund", "--ignore-scripts", ...packages], { cwd, env, timeout: 180_000 });
 
 const USER = `
 import {
