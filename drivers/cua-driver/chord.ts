@@ -1,3 +1,4 @@
+import { PRINTABLE_KEYS } from "../../src/computer/keys.js";
 import { AgentEnvError } from "../../src/errors.js";
 
 /** The modifiers that cua-driver holds for a click or a key, by their W3C names. */
@@ -29,11 +30,6 @@ const NAMED: Readonly<Record<string, string>> = {
   NumLock: "numlock",
   ...Object.fromEntries(Array.from({ length: 12 }, (_, n) => [`F${n + 1}`, `f${n + 1}`])),
 };
-
-/** Any printable ASCII character, the space included. */
-export const PRINTABLE_KEYS: readonly string[] = Array.from({ length: 0x7f - 0x20 }, (_, n) =>
-  String.fromCodePoint(0x20 + n),
-);
 
 /** The W3C key values that cua-driver 0.37.0 presses in desktop scope. */
 export const CUA_KEYS: readonly string[] = [...Object.keys(NAMED), ...PRINTABLE_KEYS];

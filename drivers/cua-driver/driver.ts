@@ -5,6 +5,7 @@ import type { DriverInstaller } from "../../src/computer/installer.js";
 import type { Capture, Delivery, PlannedInput } from "../../src/computer/operations.js";
 import type { SupportedPlatform } from "../../src/computer/platform.js";
 import type { RunningService, ServiceSpec } from "../../src/computer/session.js";
+import type { KnownFault, PackFile } from "../../src/computer/skill.js";
 import { releaseInput } from "../../src/desktop/x-client.js";
 import type { Application } from "../../src/environment/application.js";
 import type { ToolContext } from "../../src/environment/context.js";
@@ -19,6 +20,7 @@ import { DaemonWatch } from "./daemon-watch.js";
 import { DesktopCalls } from "./desktop-calls.js";
 import { ToolForwarding } from "./forwarding.js";
 import { installCuaDriver, installedDriver, readServed, verifyExecutable, verifyInstalled } from "./install.js";
+import { KNOWN_FAULTS } from "./known-faults.js";
 import { changePin } from "./make-pin.js";
 import { refuseNested, runsTools } from "./nested-tools.js";
 import { pinFile, pinned } from "./pin.js";
@@ -155,6 +157,15 @@ export class CuaDriver extends ComputerDriver {
       service: () => this.#watch.service,
       needsAccessibility: this.#settings.needs_accessibility,
     };
+  }
+
+  /** As the verified executable writes it. Source: `mcp-config --client claude`. */
+  override bundledSkill(): readonly PackFile[] {
+    return this.#known.served.skillPack;
+  }
+
+  override get knownFaults(): readonly KnownFault[] {
+    return KNOWN_FAULTS;
   }
 
   /** Its own MCP server, all of it. */

@@ -5,6 +5,7 @@ import type { ServedExtension } from "../environment/extension.js";
 import type { ServedTool } from "../environment/served-tool.js";
 import type { Button, Display, ReadyCheck, ScreenPoint, ScrollDirection } from "../protocol/computer.js";
 import type { GetDataParams, Part } from "../protocol/data-plane.js";
+import type { SkillGetResult } from "../protocol/skill.js";
 import { Computer } from "./computer.js";
 import { DataPlane } from "./data-plane.js";
 import { CALL_DEADLINE_MS } from "./deadline.js";
@@ -18,6 +19,7 @@ import { type Capture, type Delivered, type Delivery, type Groups, groupsOf, typ
 import type { SupportedPlatform } from "./platform.js";
 import type { ComputerSession, RunningService, ServiceSpec } from "./session.js";
 import type { ComputerSettings } from "./settings.js";
+import { ComputerSkill, type KnownFault, type PackFile } from "./skill.js";
 import { computerTools } from "./tools/list.js";
 
 /** What a driver is built with. */
@@ -25,6 +27,8 @@ export interface DriverOptions {
   readonly session: ComputerSession;
   readonly settings: ComputerSettings;
   readonly log: ComputerLog;
+  /** The command lines that the desktop starts with, for the computer's skill. */
+  readonly apps?: readonly string[];
   /** How long a call may take in all, in milliseconds; below what the transport waits. Default 110,000. */
   readonly callDeadlineMs?: number;
 }
@@ -44,11 +48,14 @@ export abstract class ComputerDriver extends Environment {
   readonly #computer: Computer;
   readonly #commands: Commands;
   readonly #data: DataPlane;
+  readonly #apps: readonly string[];
   #application: Mounted | undefined;
+  #skill: ComputerSkill | undefined;
 
   /** Throws a SetupError for half a group. */
-  constructor({ session, settings, log, callDeadlineMs = CALL_DEADLINE_MS }: DriverOptions) {
+  constructor({ session, settings, log, apps = [], callDeadlineMs = CALL_DEADLINE_MS }: DriverOptions) {
     super();
+    this.#apps = apps;
     this.session = session;
     this.log = log;
     this.#computer = new Computer(this, groupsOf(this), { ...settings }, log, callDeadlineMs, async () =>
@@ -201,9 +208,30 @@ export abstract class ComputerDriver extends Environment {
     return [];
   }
 
-  /** The folder of a skill that comes with the driver. */
-  bundledSkill(): string | undefined | Promise<string | undefined> {
-    return undefined;
+  /** The files of a skill that comes with the driver: its text leads the computer's skill, its other files lie beside it. */
+  bundledSkill(): readonly PackFile[] | Promise<readonly PackFile[]> {
+    return [];
+  }
+
+  /** What its tools are measured to answer wrongly at the version that runs, for the computer's skill. */
+  get knownFaults(): readonly KnownFault[] {
+    return [];
+  }
+
+  /** How this computer is used: the driver's own skill and ours, with what holds for this one alone. */
+  override async skill(): Promise<SkillGetResult> {
+    const { displaySize } = this.session;
+    const { buttons, maxClickCount, maxDragPoints, maxTextLength, keys, environmentVersion, knownFaults } = this;
+    this.#skill = new ComputerSkill(await this.bundledSkill(), {
+      ...{ displaySize, apps: this.#apps, buttons, maxClickCount, maxDragPoints, maxTextLength, keys },
+      ...{ driverVersion: environmentVersion, faults: knownFaults },
+    });
+    return this.#skill.for([]);
+  }
+
+  override skillFor(skill: SkillGetResult, allows: (tool: string) => boolean): SkillGetResult {
+    const names = this.#application?.tools.map(({ definition }) => definition.name) ?? [];
+    return this.#skill?.for(names.filter(allows)) ?? skill;
   }
 
   /** The settings as they are now; the framework's extensions change some of them. */

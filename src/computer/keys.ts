@@ -18,6 +18,11 @@ export const NAMED_KEYS: readonly string[] = [
   ..."BrowserBack BrowserFavorites BrowserForward BrowserHome BrowserRefresh BrowserSearch BrowserStop".split(" "),
 ];
 
+/** Any printable ASCII character, the space included. */
+export const PRINTABLE_KEYS: readonly string[] = Array.from({ length: 0x7f - 0x20 }, (_, n) =>
+  String.fromCodePoint(0x20 + n),
+);
+
 const BY_LOWER_CASE = new Map(NAMED_KEYS.map((name) => [name.toLowerCase(), name]));
 
 /** What models write for a key, from other tools' vocabularies. */
@@ -49,6 +54,20 @@ const OTHER_SPELLINGS = new Map([
 
 /** Which keys a computer can press. */
 export type SupportedKeys = "all" | readonly string[];
+
+/** Which keys those are, in words for an agent: `any printable ASCII character, Enter, F1 to F12`. */
+export function saidKeys(keys: SupportedKeys): string {
+  if (keys === "all") return "every key that W3C names, and any character";
+  const printable = PRINTABLE_KEYS.every((key) => keys.includes(key));
+  const rest = keys.filter((key) => !(printable && PRINTABLE_KEYS.includes(key)));
+  const functions = rest.filter((key) => /^F\d+$/.test(key));
+  const isRow = functions.length > 2 && functions.every((key, at) => key === `F${at + 1}`);
+  return [
+    ...(printable ? ["any printable ASCII character"] : []),
+    ...rest.filter((key) => !isRow || !functions.includes(key)).map((key) => (key === " " ? "the space" : key)),
+    ...(isRow ? [`F1 to F${functions.length}`] : []),
+  ].join(", ");
+}
 
 /** The key in W3C case. Throws `invalid_argument` for what is no key, with a hint naming the one that was meant. */
 export function canonicalKey(key: string): string {

@@ -7,6 +7,8 @@ import type { ChildProcess, SpawnOptions } from "node:child_process";
 export interface ComputerSession {
   /** The X display, such as `:5`. */
   readonly display: string;
+  /** The size that the display had when the session began, in pixels. */
+  readonly displaySize?: { readonly width: number; readonly height: number };
   readonly user: SessionUser;
   /** The computer's own runtime folder (sockets, pid files), readable by the session user alone. */
   readonly runtimeDir: string;

@@ -77,7 +77,9 @@ export class Desktop {
     const user = new OwnUser(account, { ...login, ...desktopEnvironment(display, runtimeDir) });
     apps = new Apps(user, log);
     const input = new SettledInput(display.name);
-    const session = { display: display.name, user, runtimeDir, dataDir, inputSettled: () => input.settled() };
+    const displaySize = { width: display.width, height: display.height };
+    const inputSettled = () => input.settled();
+    const session = { display: display.name, displaySize, user, runtimeDir, dataDir, inputSettled };
     const desktop = new Desktop(session, display, apps, input, options);
     try {
       const bus = desktop.#add(sessionBus(runtimeDir, user), {

@@ -45,7 +45,7 @@ describe("the card", () => {
       card(computer)
         .extensions.map((extension) => extension.uri.replace(/^urn:agentenv:(.*)\/v1$/, "$1"))
         .filter((name) => !name.endsWith("-tool"));
-    const always = ["computer", "computer-ready", "computer-display", "computer-spaces"];
+    const always = ["skill", "computer", "computer-ready", "computer-display", "computer-spaces"];
     expect(own(bare)).toEqual([...always, "computer-exec", "intake", "data-objects"]);
     expect(own(full)).toEqual([
       ...always,

@@ -49,6 +49,7 @@ beforeEach(async () => {
     override readyChecks = async () => [];
     override startChecks = async () => [];
     override forwardedServers = () => [];
+    override bundledSkill = () => [];
     override onUnknownTool = async () => undefined;
   }
   computer = await TestComputer.start(BareCuaDriver);
