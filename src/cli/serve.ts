@@ -14,6 +14,7 @@ import { buildHttp } from "../http/server.js";
 import { Tokens } from "../http/tokens.js";
 import { McpEndpoint } from "../mcp/endpoint.js";
 import { packageRoot } from "../package-root.js";
+import { skillFromAnswer } from "../skills/answer.js";
 import { showReady } from "./banner.js";
 import { reportFailure } from "./failure.js";
 import { createLog } from "./log.js";
@@ -68,6 +69,7 @@ async function start(side: ServerSide, plan: StartPlan, log: Logger): Promise<vo
   const mcp = new McpEndpoint(application, {
     ...(idle_s === undefined ? {} : { idleMs: idle_s * 1000 }),
     ...(max === undefined ? {} : { maxSessions: max }),
+    skills: plan.skills.map((skill) => skillFromAnswer(skill, `[skills] of ${plan.folder}`)),
   });
   const app: FastifyInstance = buildHttp(application, mcp, {
     log,
@@ -117,7 +119,8 @@ async function makeEnvironment(
   }
   const Class = found as unknown as new (options?: object) => Environment;
   if (desktop === undefined) return new Class();
-  const driver = new Class({ session: desktop.session, settings: plan.settings, log });
+  const apps = plan.file.apps?.start ?? [];
+  const driver = new Class({ session: desktop.session, settings: plan.settings, apps, log });
   if (driver instanceof ComputerDriver) await driver.prepare();
   return driver;
 }

@@ -1,6 +1,7 @@
 import type { EnvFile } from "../bundles/env-file.js";
 import type { ComputerSettings } from "../computer/settings.js";
 import type { TokenHash } from "../http/tokens.js";
+import type { SkillGetResult } from "../protocol/skill.js";
 
 /**
  * What `agentenv up` has read and checked before it becomes the session user, for the server that it starts. It travels
@@ -13,6 +14,8 @@ export interface StartPlan {
   /** The class to serve, as `file.ts#Class`: a driver's relative to the package, an env's own relative to its folder. */
   readonly module: string;
   readonly settings: ComputerSettings;
+  /** The skills that the env includes, whole: the session user may not be able to read where they lie. */
+  readonly skills: readonly SkillGetResult[];
   readonly dataDir: string;
   readonly host: string;
   readonly port: number;

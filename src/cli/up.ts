@@ -5,14 +5,17 @@ import { fileURLToPath } from "node:url";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { checkEnv } from "../bundles/check-env.js";
 import { type EnvFile, readEnvFile } from "../bundles/env-file.js";
+import { readIncludedSkills } from "../bundles/included-skills.js";
 import { enterSession } from "../desktop/enter.js";
 import { runtimeFolder } from "../desktop/folders.js";
 import { messageOf, SetupError } from "../errors.js";
 import { listenRefusal } from "../http/listen.js";
 import { Tokens } from "../http/tokens.js";
 import { packageRoot } from "../package-root.js";
+import { skillAnswer } from "../skills/answer.js";
 import { dataFolder } from "./data-folder.js";
 import type { StartPlan } from "./start-plan.js";
+import { storeUrl } from "./store.js";
 
 export interface UpOptions {
   port: number;
@@ -25,6 +28,8 @@ export interface UpOptions {
   json?: boolean;
   logLevel: string;
   logFile?: string;
+  /** Where the skills lie that the env includes by digest. */
+  store?: string;
 }
 
 /**
@@ -75,7 +80,7 @@ export function withStartOptions(command: Command): Command {
 /** Checks an env and turns this process into its computer, or its server. Throws a SetupError; otherwise it doesn't return. */
 export async function startEnv(folder: string, options: UpOptions): Promise<never> {
   const file = readEnvFile(folder);
-  const plan = readPlan(folder, file, options);
+  const plan = await readPlan(folder, file, options);
   await checkPort(options.host, options.port);
   return enterSession({
     user: options.user ?? file.user,
@@ -97,9 +102,10 @@ function envFolder(env: string): string {
 }
 
 /** Checks all that can be checked before anything is started. */
-function readPlan(folder: string, file: EnvFile, options: UpOptions): StartPlan {
+async function readPlan(folder: string, file: EnvFile, options: UpOptions): Promise<StartPlan> {
   const environmentName = process.env.ENVIRONMENT_NAME || file.name || basename(folder);
   const { module, settings } = checkEnv(folder, file, process.env);
+  const included = await readIncludedSkills(folder, file.skills?.include ?? [], storeUrl(options.store));
   const tokens = readTokens(options);
   const display = readDisplay(options.display);
   return {
@@ -107,6 +113,7 @@ function readPlan(folder: string, file: EnvFile, options: UpOptions): StartPlan 
     file,
     module,
     settings,
+    skills: included.map(skillAnswer),
     dataDir: dataFolder(),
     host: options.host,
     port: options.port,

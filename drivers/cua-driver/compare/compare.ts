@@ -2,6 +2,7 @@ import type { ComparisonReport } from "../../../src/computer/comparison.js";
 import { SetupError } from "../../../src/errors.js";
 import { canonicalJson } from "../../../src/protocol/canonical-json.js";
 import { elementsOf, membersOf, memberText } from "../../../src/protocol/json-text.js";
+import { SKILLS_EXTENSION } from "../../../src/protocol/skill.js";
 import type { JsonObject, ToolDefinition } from "../../../src/protocol/tool.js";
 import type { TextMcp } from "./http-mcp.js";
 import { jsonDifferences } from "./json-differences.js";
@@ -63,7 +64,10 @@ class Comparison {
     return { compared: this.#compared, differences: this.#differences };
   }
 
-  /** Both write `initialize` in their own order of keys; who they are may differ, and that ours tells of changed lists. */
+  /**
+   * Both write `initialize` in their own order of keys; who they are may differ, and that ours tells of changed lists and
+   * reads the folders of skills.
+   */
   async initialize(): Promise<void> {
     const params = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "compare", version: "1" } };
     const [ours, theirs] = await this.#ask("initialize", params, params);
@@ -167,7 +171,9 @@ function answerOf(message: string): string {
 function canonicalHello(answer: string): string {
   const hello = JSON.parse(answer) as { result?: { serverInfo?: unknown; capabilities?: Record<string, JsonObject> } };
   if (hello.result !== undefined) delete hello.result.serverInfo;
-  for (const capability of Object.values(hello.result?.capabilities ?? {})) delete capability.listChanged;
+  const capabilities = hello.result?.capabilities ?? {};
+  for (const capability of Object.values(capabilities)) delete capability.listChanged;
+  delete (capabilities.extensions?.[SKILLS_EXTENSION] as JsonObject | undefined)?.directoryRead;
   return canonicalJson(hello);
 }
 
