@@ -58,7 +58,10 @@ export const callerChecks: (BasicCheck | FullCheck)[] = [
         const cell = board.cell(Math.floor(index / layout.columns), index % layout.columns);
         const point = board.at(shot, "board", cell);
         sent.push({ at: performance.now(), ...point });
-        calls.push(session.ok("computer_click", { ...point, frame_id: shot.frame_id }));
+        const call = session.ok("computer_click", { ...point, frame_id: shot.frame_id });
+        // One that fails while the next is awaited is told by the wait for all of them.
+        call.catch(() => {});
+        calls.push(call);
         await sleep(APART_MS, undefined, { signal: driver.signal });
       }
       await Promise.all(calls);
@@ -125,6 +128,8 @@ export const callerChecks: (BasicCheck | FullCheck)[] = [
       const drag = session
         .ok("computer_drag", { path, duration_ms, frame_id: shot.frame_id })
         .then(() => performance.now());
+      // One that fails before it is waited for makes the check fail, not the process.
+      drag.catch(() => {});
       await board.events(count, (seen) => seen.some(isPress));
       const letGo = new AbortController();
       const point = board.at(shot, "board", board.cell(6, 9));
