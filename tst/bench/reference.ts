@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { type Computer, startComputer } from "../harness/computer.js";
-import { type PublishedReference, startPublishedReference } from "../harness/published-reference.js";
+import { PublishedReference } from "../harness/published-reference.js";
 import { XTestClient } from "../harness/x-client.js";
 import { RawMcp } from "./clients.js";
 import type { Section } from "./cua-driver.js";
@@ -24,7 +24,7 @@ interface Lab {
 
 async function beside(measure: (lab: Lab) => Promise<Section[]>): Promise<Section[]> {
   await using computer = await startComputer("bundles/reference");
-  await using peer = await startPublishedReference(computer.display);
+  await using peer = await PublishedReference.start(computer.display);
   using painter = await Painter.open(computer);
   return await measure({ computer, peer, painter });
 }

@@ -7,7 +7,7 @@ import { describe, expect, it } from "vitest";
 import { countsOf, ProbeReport, type Status } from "../../src/probe/report.js";
 import { agentenv, startComputer } from "../harness/computer.js";
 import { publishedPython } from "../harness/published-probe.js";
-import { PythonDriver } from "../harness/python-driver.js";
+import { PublishedReference } from "../harness/published-reference.js";
 
 const run = promisify(execFile);
 
@@ -68,7 +68,7 @@ describe("our conformance probe at full", () => {
   });
 
   it("passes on the published Python driver, but for what it does otherwise by its own rules", async () => {
-    await using driver = await PythonDriver.start();
+    await using driver = await PublishedReference.start();
     const { code, stdout, report } = await probe(driver.url);
     expect(named(report, "failed", "unverified")).toEqual([]);
     const differences = report.checks.filter(({ difference }) => difference);
