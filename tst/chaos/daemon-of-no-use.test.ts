@@ -115,6 +115,14 @@ while True: threading.Thread(target=serve, args=(server.accept()[0],), daemon=Tr
       const ready = await computer.invoke("computer-ready/status");
       expect(ready.body.ready).toBe(false);
     }
+    const write = (script: string) => computer.run("sh", "-c", `{ ${script}; } >"$1.answer"`, "sh", computer.socket);
+    const xs = (size: string) => `head -c ${size} /dev/zero | tr "\\0" x`;
+    await write(xs("65M"));
+    const tooLong = await agent.call("press_key", { scope: "desktop", key: "a" });
+    expect(tooLong.structuredContent).toMatchObject({ code: "internal", applied: "unknown" });
+    await write(`printf '{"ok":true,"result":{"content":[{"type":"text","text":"'; ${xs("60M")}; printf '"}]}}\\n'`);
+    const [block] = (await agent.call("get_screen_size", {})).content;
+    expect(block?.type === "text" && block.text.length).toBe(60 * 1024 * 1024);
     // Its own daemon comes back with its socket, once it is started again.
     const end = `kill -9 $(cat "$1.pid") ${before}; rm -f "$1.answer" "$1.pid"`;
     await computer.run("sh", "-c", end, "sh", computer.socket);

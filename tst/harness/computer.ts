@@ -100,7 +100,11 @@ export interface Computer extends Ready, AsyncDisposable {
 
 /** Starts a computer on free ports and waits until it is ready. */
 export async function startComputer(env = "bundles/desk", args: readonly string[] = []): Promise<Computer> {
-  const command = agentenv(["up", env, "--port", "0", "--json", ...args]);
+  return await computerOf(agentenv(["up", env, "--port", "0", "--json", ...args]));
+}
+
+/** The computer of an `agentenv up --json`, once it is ready. */
+export async function computerOf(command: RunningCommand): Promise<Computer> {
   const sessions: McpClient[] = [];
   let ready: Ready;
   try {

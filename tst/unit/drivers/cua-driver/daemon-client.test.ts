@@ -220,6 +220,22 @@ test.each([
   await vi.waitFor(() => expect(daemon.open).toBe(1));
 });
 
+test("an answer of almost 64 MiB arrives whole, and a longer one is refused while it comes in", async () => {
+  const daemon = await startDaemon();
+  const client = connect(daemon);
+  const limit = 64 * 1024 * 1024;
+  const around = JSON.stringify({ ok: true, result: textResult("") }).length;
+  const answerOf = (bytes: number) =>
+    `${JSON.stringify({ ok: true, result: textResult("x".repeat(bytes - around)) })}\n`;
+  daemon.behaviour = () => ({ raw: answerOf(limit - 1) });
+  const reply = await client.call("big", {}, READ).reply;
+  expect(reply.ok && reply.text.length).toBe(limit - 1 - '{"ok":true,"result":}'.length);
+  daemon.behaviour = () => ({ raw: answerOf(limit + 1) });
+  expect(await failure(client.call("big", {}, INPUT).reply)).toMatchObject({ code: "internal", applied: "unknown" });
+  daemon.behaviour = () => ({ result: textResult("fine") });
+  expect(await client.call("click", {}, INPUT).reply).toMatchObject({ value: textResult("fine") });
+});
+
 test("an answer that is cut is delivery_failed", async () => {
   const daemon = await startDaemon();
   daemon.behaviour = () => ({ cut: '{"ok":true,"result":{"content":[' });
