@@ -27,6 +27,8 @@ export interface EnvStart {
   /** For messages. */
   readonly id: string;
   readonly user?: string;
+  /** Where the skills lie that it includes by digest. */
+  readonly store: string;
   /** Gives the start up, and stops what has started; its reason is thrown. */
   readonly signal: AbortSignal;
 }
@@ -46,7 +48,7 @@ export class EnvProcess implements AsyncDisposable {
   ) {}
 
   /** Starts an env and waits until it is ready. Throws a SetupError with what it said last where it doesn't become so. */
-  static async start({ folder, id, user, signal }: EnvStart): Promise<EnvProcess> {
+  static async start({ folder, id, user, store, signal }: EnvStart): Promise<EnvProcess> {
     signal.throwIfAborted();
     const started = performance.now();
     const asUser = user === undefined ? [] : ["--user", user];
@@ -56,7 +58,7 @@ export class EnvProcess implements AsyncDisposable {
       {
         detached: true,
         stdio: ["ignore", "pipe", "pipe"],
-        env: { ...process.env, NO_COLOR: "1", ...NOT_ITS_OWN },
+        env: { ...process.env, NO_COLOR: "1", ...NOT_ITS_OWN, AGENTENV_STORE: store },
       },
     );
     const ended = endOf(child);

@@ -25,6 +25,8 @@ import { EnvProcess } from "./env-process.js";
 export interface ProveOptions {
   readonly user?: string;
   readonly dataDir: string;
+  /** The URL of the store, where the skills lie that it includes by digest. */
+  readonly store: string;
   /** Skills that it serves beside its own. */
   readonly included: readonly Skill[];
   readonly signal: AbortSignal;
@@ -55,18 +57,14 @@ export async function proveEnv(
   contents: ReadonlyMap<string, Buffer>,
   options: ProveOptions,
 ): Promise<ProvenEnv> {
-  const { user, included, signal, onStep } = options;
+  const { user, store, included, signal, onStep } = options;
   const installer = env.file.driver === undefined ? undefined : await driverInstaller(env.file.driver);
   const base = mkdtempSync(join(tmpdir(), "agentenv-put-"));
   try {
     const folder = placeEnv(base, "env", env.name, contents);
     onStep("starting");
-    await using running = await EnvProcess.start({
-      folder,
-      id: env.id,
-      signal,
-      ...(user === undefined ? {} : { user }),
-    });
+    const start = { folder, id: env.id, store, signal, ...(user === undefined ? {} : { user }) };
+    await using running = await EnvProcess.start(start);
     const client = new EnvironmentClient(running.url, { signal });
     const card = (await client.get(CARD_PATH)).body as JsonObject;
     const hasSkill = findExtension(Card.parse(card), SKILL_URN) !== undefined;

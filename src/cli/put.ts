@@ -67,7 +67,7 @@ async function put(given: string, options: PutOptions, signal: AbortSignal): Pro
   await store.list("agentenv-envs/");
   const proven: ProvenEnv[] = [];
   for (const each of checked) {
-    const env = await prove(each, options, signal);
+    const env = await prove(each, url, options, signal);
     if (env === undefined) return;
     proven.push(env);
   }
@@ -107,12 +107,14 @@ async function check(env: BundleEnv, store: string): Promise<CheckedEnv> {
 
 async function prove(
   { env, contents, included }: CheckedEnv,
+  store: string,
   { user, json }: PutOptions,
   signal: AbortSignal,
 ): Promise<ProvenEnv | undefined> {
   using bar = new ProgressBar(`probing ${env.id}`);
   const options: ProveOptions = {
     dataDir: dataFolder(),
+    store,
     included,
     signal,
     onStep: (step) => note(`${env.id}: ${step}`),

@@ -38,3 +38,16 @@ export function remains({ runDir, display }: { runDir: string; display: string }
     : [];
   return [...processesWith(runDir).map(({ pid, command }) => `process ${pid}: ${command}`), ...locks, ...files];
 }
+
+/** The children of a process that runs now. */
+export function childrenOf(parent: number): number[] {
+  return readdirSync("/proc").flatMap((name) => {
+    try {
+      const stat = readFileSync(`/proc/${Number(name)}/stat`, "utf8");
+      return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]) === parent ? [Number(name)] : [];
+    } catch {
+      // No process, or one that ended while we looked.
+      return [];
+    }
+  });
+}
