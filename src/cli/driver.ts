@@ -5,6 +5,7 @@ import type { DriverInstaller } from "../computer/installer.js";
 import { SetupError } from "../errors.js";
 import { dataFolder } from "./data-folder.js";
 import { note, print, printJson, styled } from "./output.js";
+import { stoppable } from "./stoppable.js";
 
 const installCommand = new Command("install")
   .description("Install a driver's program, checked against its pinned digests.")
@@ -14,11 +15,12 @@ const installCommand = new Command("install")
   .addHelpText("after", "\nExample:\n  $ agentenv driver install cua-driver")
   .action(async (driver: string, options: { from?: string; json?: boolean }) => {
     const installer = await installerOf(driver);
-    const { folder, fresh } = await installer.install({
+    const request = {
       dataDir: dataFolder(),
       ...(options.from === undefined ? {} : { from: resolve(process.env.INIT_CWD ?? process.cwd(), options.from) }),
       onProgress: note,
-    });
+    };
+    const { folder, fresh } = await stoppable((signal) => installer.install({ ...request, signal }));
     if (options.json) printJson({ driver, version: installer.version, folder, fresh });
     else print(`${driver} ${installer.version} ${fresh ? "installed" : "is installed"} in ${folder}`);
   });
@@ -48,7 +50,9 @@ const pinCommand = new Command("pin")
   .action(async (driver: string, options: { version: string; json?: boolean }) => {
     const installer = await installerOf(driver);
     if (installer.pin === undefined) throw new SetupError(`no version of the driver ${driver} is pinned`);
-    const { file, changes } = await installer.pin({ version: options.version, onProgress: note });
+    const pin = installer.pin.bind(installer);
+    const request = { version: options.version, onProgress: note };
+    const { file, changes } = await stoppable((signal) => pin({ ...request, signal }));
     if (options.json) {
       printJson({ driver, version: options.version, file, changes });
       return;

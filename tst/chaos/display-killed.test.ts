@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { McpClient } from "../../src/mcp/client.js";
-import { type Computer, startComputer } from "../harness/computer.js";
+import { agentenv, type Computer, startComputer } from "../harness/computer.js";
+import { runPublishedProbe } from "../harness/published-probe.js";
 import { until } from "../harness/until.js";
 import { XTestClient } from "../harness/x-client.js";
 
@@ -61,5 +62,20 @@ describe("the X server killed with SIGKILL", () => {
     const window = await x.window();
     expect((await agent.call("computer_type", { text: "back" })).isError).not.toBe(true);
     await window.presses(4);
+  });
+
+  it("with its daemon at the same time comes back too, and passes both probes at full", async () => {
+    const server = (await computer.run("python3", "-c", X_SERVER, computer.display.slice(1))).trim();
+    await computer.run("sh", "-c", `kill -9 ${server} $(cat ${computer.runDir}/cua-driver.pid)`);
+    const usable = async () =>
+      (await agent.call("computer_screenshot", {})).isError !== true &&
+      ((await agent.call("list_windows", {})).structuredContent?.windows as object[] | undefined)?.length === 1;
+    await until(usable, Boolean, { ms: 30_000, every: 50, what: "a screenshot, and the window" });
+    const { checks, passed } = await runPublishedProbe(computer.url);
+    expect(checks.filter(({ status }) => status === "failed" || status === "unverified")).toEqual([]);
+    expect(passed).toBe(true);
+    const ours = await agentenv(["probe", computer.url, "--level", "full"]).exited;
+    expect(ours.stdout).toMatch(/ 0 failed, 0 unverified/);
+    expect(ours.code).toBe(0);
   });
 });

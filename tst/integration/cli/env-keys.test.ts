@@ -45,6 +45,35 @@ it("an env's size, apps, name, files and session bounds are what its computer ha
   await computer.run("rm", "-r", "papers");
 });
 
+it("an env's idle time ends a session that sends nothing for so long, which a late request is told", async () => {
+  using env = envFolder('type = "computer"\ndriver = "reference"\n[session]\nidle_s = 1\n');
+  await using computer = await startComputer(env.folder);
+  const ask = async (method: string, params: object, session?: string) => {
+    const headers = {
+      accept: "application/json, text/event-stream",
+      "content-type": "application/json",
+      ...(session === undefined ? {} : { "mcp-session-id": session }),
+    };
+    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
+    const response = await fetch(computer.mcp, { method: "POST", headers, body });
+    return { status: response.status, text: await response.text(), id: response.headers.get("mcp-session-id") };
+  };
+  const clientInfo = { name: "agent", version: "1" };
+  const { id } = await ask("initialize", { protocolVersion: "2025-06-18", capabilities: {}, clientInfo });
+  expect((await ask("tools/list", {}, id ?? "")).status).toBe(200);
+  // A request would keep it: the first one comes only when the time is over.
+  const begun = performance.now();
+  await until(
+    () => performance.now() - begun,
+    (ms) => ms > 1_600,
+    { ms: 5_000, every: 100 },
+  );
+  expect(await ask("tools/list", {}, id ?? "")).toMatchObject({
+    status: 404,
+    text: expect.stringContaining("it was idle for too long"),
+  });
+});
+
 it("an env starts from any folder of the clone, and by a path relative to where the person stood", async () => {
   const folder = mkdtempSync(join(packageRoot, ".agentenv", "env-"));
   try {
