@@ -154,6 +154,12 @@ test("after the daemon was restarted the next call begins another session under 
   await daemon.listen();
   daemon.metadata = { ...daemon.metadata, pid: 4343 };
   await client.metadata();
+  const { begin } = daemon;
+  daemon.begin = { refuse: "no" };
+  await expect(session.call("b", {}, INPUT).reply).rejects.toMatchObject({
+    message: expect.stringMatching(/it refused the session; the last one ended, as the daemon was restarted$/),
+  });
+  daemon.begin = begin;
   await session.call("c", {}, READ).reply;
   expect(session.id).not.toBe(first);
   expect(session.lastEnd).toBe("the daemon was restarted");
