@@ -2,14 +2,14 @@ import type { Delivery } from "../../src/computer/operations.js";
 import { AgentEnvError } from "../../src/errors.js";
 import type { CallToolResult, ContentBlock, JsonObject, TextContent } from "../../src/protocol/tool.js";
 import type { DaemonClient } from "./daemon-client.js";
-import type { DaemonReply } from "./daemon-reply.js";
+import type { DaemonReply, Picture } from "./daemon-reply.js";
 
 /** The framework's own calls of cua-driver's tools: in desktop scope, in its own unnamed session. */
 export class DesktopCalls {
   constructor(private readonly client: DaemonClient) {}
 
   /** A tool that changes nothing. Where it fails the computer can't be read: `device_unavailable`, applied no. */
-  async read(tool: string, signal: AbortSignal): Promise<CallToolResult> {
+  async read(tool: string, signal: AbortSignal): Promise<{ result: CallToolResult; pictures: readonly Picture[] }> {
     const deadlineMs = this.client.deadlines.capture;
     const reply = await this.client.call(tool, {}, { reads: true, deadlineMs, signal }).reply;
     const failure = failureOf(reply);
@@ -18,7 +18,8 @@ export class DesktopCalls {
         hint: "the display may be restarting; call again in a moment",
       });
     }
-    return (reply as { value: CallToolResult }).value;
+    const { value, pictures } = reply as Extract<DaemonReply, { ok: true }>;
+    return { result: value as CallToolResult, pictures };
   }
 
   /**

@@ -196,18 +196,22 @@ export class CuaDriver extends ComputerDriver {
   }
 
   override async display(signal: AbortSignal): Promise<Display> {
-    const { structuredContent = {} } = await this.#calls.read("get_screen_size", signal);
+    const { result } = await this.#calls.read("get_screen_size", signal);
+    const { structuredContent = {} } = result;
     return displayOf(structuredContent.width, structuredContent.height, structuredContent);
   }
 
   override async capture(signal: AbortSignal): Promise<Capture> {
-    const { content, structuredContent = {} } = await this.#calls.read("get_desktop_state", signal);
+    const { result, pictures } = await this.#calls.read("get_desktop_state", signal);
+    const { content, structuredContent = {} } = result;
     const image = content.find((block): block is ImageContent => block.type === "image");
     if (image?.mimeType !== "image/png") {
       throw new AgentEnvError("internal", "get_desktop_state answered no PNG", { applied: "no" });
     }
     const display = displayOf(structuredContent.screen_width, structuredContent.screen_height, structuredContent);
-    return { png: Buffer.from(image.data, "base64"), display };
+    const [picture] = pictures;
+    if (picture === undefined) return { png: Buffer.from(image.data, "base64"), display };
+    return { png: picture.bytes, base64: picture.base64, display };
   }
 
   override click(

@@ -103,12 +103,12 @@ export class Exchange implements WireUser {
   }
 
   #answered(line: Buffer): void {
-    this.#over();
     try {
       this.#resolve(parseReply(line));
     } catch (thrown) {
       this.#reject(this.#badReply(messageOf(thrown)));
     }
+    this.#over(true);
   }
 
   /** Until the whole line is in the kernel's hands the daemon has no request: it acts on whole lines alone. */
@@ -159,12 +159,13 @@ export class Exchange implements WireUser {
     this.#reject(error);
   }
 
-  #over(): void {
+  #over(answered = false): void {
     this.#progress = "over";
     clearTimeout(this.#timer);
     this.#options.signal?.removeEventListener("abort", this.#onAbort);
     this.#chunks = [];
-    this.#wire.destroy();
+    if (answered) this.#wire.destroySoon();
+    else this.#wire.destroy();
     this.#settled?.resolve();
     this.#options.onOver?.();
   }

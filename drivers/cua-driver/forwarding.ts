@@ -107,7 +107,10 @@ export function toolResult(tool: string, reply: DaemonReply): RawJson {
   if (typeof result !== "object" || result === null || !Array.isArray(result.content)) {
     throw new AgentEnvError("internal", `cua-driver's answer to ${tool} is no tool's result`);
   }
-  return new RawJson(result.isError === true ? withCode(reply.text, result.structuredContent) : reply.text);
+  if (result.isError !== true) return reply.json;
+  const { text } = reply.json;
+  const coded = withCode(text, result.structuredContent);
+  return coded === text ? reply.json : new RawJson(coded);
 }
 
 const FAILED = "tool_invocation_failed";

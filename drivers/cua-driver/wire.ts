@@ -55,9 +55,19 @@ export class Wire {
   }
 
   destroy(): void {
+    this.#letGo();
+    this.#socket.destroy();
+  }
+
+  /** The same for a connection that has done its work, behind what its answer sets going: closing takes a tenth of a ms. */
+  destroySoon(): void {
+    this.#letGo();
+    setImmediate(() => this.#socket.destroy());
+  }
+
+  #letGo(): void {
     this.#state = "closed";
     this.#user = undefined;
-    this.#socket.destroy();
   }
 
   readonly #written = (error?: Error | null): void => {

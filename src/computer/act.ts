@@ -2,7 +2,7 @@ import type { Caller } from "../environment/caller.js";
 import type { ToolContext } from "../environment/context.js";
 import { AgentEnvError, messageOf } from "../errors.js";
 import type { Effect, InputResult } from "../protocol/computer.js";
-import type { CallToolResult } from "../protocol/tool.js";
+import type { ToolResult } from "../protocol/tool.js";
 import type { Computer } from "./computer.js";
 import { Deadline, MAX_INPUT_MS } from "./deadline.js";
 import { checkCurrent, type Frame } from "./frames.js";
@@ -30,7 +30,7 @@ const LOOK = "look at a screenshot before going on: nothing is sent again by its
  * One input call from its turn to its result. What it throws says in `applied` whether the input happened: `no` for a refusal,
  * `unknown` once something may have been sent.
  */
-export async function act(computer: Computer, context: ToolContext, call: InputCall): Promise<CallToolResult> {
+export async function act(computer: Computer, context: ToolContext, call: InputCall): Promise<ToolResult> {
   const { caller } = context;
   const needsMs = checkDuration(computer, call.planned);
   using deadline = new Deadline(context.signal, computer.callDeadlineMs);
@@ -121,7 +121,7 @@ async function withScreenshot(
   caller: Caller,
   signal: AbortSignal,
   result: InputResult,
-): Promise<CallToolResult> {
+): Promise<ToolResult> {
   try {
     const frame = await computer.capture(caller, signal);
     const image = await imageOf(frame);

@@ -119,7 +119,7 @@ export class FrameStore {
     const frame = new Frame(`f${this.#count}`, parts);
     this.#frames.set(frame.id, frame);
     this.#latest.set(caller, frame.id);
-    if (this.#newest?.picture !== parts.picture) this.#newest?.picture.forgetJpeg();
+    if (this.#newest?.picture !== parts.picture) this.#newest?.picture.forgetEncoded();
     this.#newest = frame;
     const [oldest] = this.#frames.keys();
     if (this.#frames.size > this.kept && oldest !== undefined) this.#frames.delete(oldest);

@@ -32,21 +32,24 @@ export class Picture {
   #encoded = false;
   #png: Promise<Buffer> | undefined;
   #jpeg: { quality: number; data: Promise<Buffer> } | undefined;
+  #base64: Buffer | undefined;
 
   private constructor(
     readonly width: number,
     readonly height: number,
     pixels: Buffer | Pixels,
+    base64?: Buffer,
   ) {
     if (Buffer.isBuffer(pixels)) this.#png = Promise.resolve(pixels);
     else this.#rgb = pixels;
+    this.#base64 = base64;
   }
 
   /** Throws a TypeError for a capture that is no picture. */
   static of(capture: Capture): Picture {
     if ("png" in capture) {
       const { width, height } = pngSize(capture.png);
-      return new Picture(width, height, capture.png);
+      return new Picture(width, height, capture.png, capture.base64);
     }
     return new Picture(capture.width, capture.height, rgbOf(capture));
   }
@@ -60,7 +63,13 @@ export class Picture {
     return this.#png;
   }
 
-  /** A JPEG of the picture, from what there is at hand; the last one made is kept until `forgetJpeg`. */
+  /** The PNG in base64, as the bytes of its ASCII; kept until `forgetEncoded`. */
+  async pngBase64(): Promise<Buffer> {
+    this.#base64 ??= toBase64(await this.png());
+    return this.#base64;
+  }
+
+  /** A JPEG of the picture, from what there is at hand; the last one made is kept until `forgetEncoded`. */
   async jpeg(quality: number = JPEG_QUALITY): Promise<Buffer> {
     if (this.#jpeg?.quality !== quality) {
       const data = this.#reading((pixels) =>
@@ -76,8 +85,10 @@ export class Picture {
     return jpeg;
   }
 
-  forgetJpeg(): void {
+  /** Lets go of what can be made again. */
+  forgetEncoded(): void {
     this.#jpeg = undefined;
+    this.#base64 = undefined;
   }
 
   /** A part of the picture, its pixels as they are. */
@@ -102,6 +113,11 @@ export class Picture {
       }
     }
   }
+}
+
+/** Base64 as the bytes of its ASCII. */
+export function toBase64(bytes: Buffer): Buffer {
+  return Buffer.from(bytes.toString("base64"), "latin1");
 }
 
 /** Three bytes a pixel. */

@@ -6,7 +6,11 @@ import type { Button, Display, Effect, ScreenPoint } from "../protocol/computer.
  * changed on the screen since, and the picture isn't made anew.
  */
 export type Capture = (
-  | { readonly png: Buffer }
+  | {
+      readonly png: Buffer;
+      /** The same in base64, as ASCII, where the driver has it: it isn't encoded again. */
+      readonly base64?: Buffer;
+    }
   | {
       /**
        * Rows from the top, without padding between them. The driver leaves a buffer in RGB alone afterwards; any other is

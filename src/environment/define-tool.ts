@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import { AgentEnvError, messageOf } from "../errors.js";
-import { RawJson } from "../protocol/raw-json.js";
+import { RawJson, RawResult } from "../protocol/raw-json.js";
 import {
   type CallToolResult,
   type ContentBlock,
@@ -77,7 +77,7 @@ class OwnTool implements ServedTool {
     }
     const answer = await this.handler(parsed.data, context);
     const result = toResult(answer, this.spec.output !== undefined);
-    if (this.spec.output !== undefined && !(result instanceof RawJson) && result.isError !== true) {
+    if (this.spec.output !== undefined && isHeldToSchema(result)) {
       const checked = this.spec.output.safeParse(result.structuredContent);
       if (!checked.success) {
         throw new AgentEnvError(
@@ -88,6 +88,11 @@ class OwnTool implements ServedTool {
     }
     return result;
   }
+}
+
+/** A failure has another shape, and what another server answers is its own business. */
+function isHeldToSchema(result: ToolResult): result is CallToolResult | RawResult {
+  return result instanceof RawJson ? result instanceof RawResult : result.isError !== true;
 }
 
 function toResult(answer: unknown, structured: boolean): ToolResult {

@@ -15,13 +15,14 @@ export function answer(response: ServerResponse, status: number, body: MessageTe
     return;
   }
   if (typeof body !== "string") {
-    const length = body.reduce((sum, part) => sum + Buffer.byteLength(part), 0);
+    const [before, bytes, after] = body;
+    const length = Buffer.byteLength(before) + bytes.length + Buffer.byteLength(after);
     response.writeHead(status, { "content-type": "application/json", "content-length": length, ...session });
     // Together they go out in one write.
     response.cork();
-    response.write(body[0]);
-    response.write(body[1]);
-    response.end(body[2]);
+    response.write(before);
+    response.write(bytes);
+    response.end(after);
     response.uncork();
     return;
   }

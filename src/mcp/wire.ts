@@ -6,8 +6,7 @@ import {
 } from "@modelcontextprotocol/sdk/types.js";
 import { CALL_BOUNDS, jsonProblem } from "../protocol/json-bounds.js";
 import { elementsOf } from "../protocol/json-text.js";
-import { RawError, RawJson } from "../protocol/raw-json.js";
-import { KeptJson } from "./kept-json.js";
+import { type JsonParts, joined, RawError, RawJson } from "../protocol/raw-json.js";
 
 /** JSON-RPC's and MCP's error codes that the HTTP side answers by itself. */
 export const PARSE_ERROR = -32700;
@@ -103,20 +102,23 @@ function isId(id: unknown): id is RequestId {
   return typeof id === "string" || Number.isInteger(id);
 }
 
-/** JSON text, or the bytes of a part of it with the text before and after them. */
-export type MessageText = string | readonly [before: string, bytes: Buffer, after: string];
+export type MessageText = string | JsonParts;
 
 export function textOf(message: MessageText): string {
-  return typeof message === "string" ? message : `${message[0]}${message[1].toString("utf8")}${message[2]}`;
+  return typeof message === "string" ? message : joined(message);
 }
 
 /** A message as JSON text; a result or an error that is JSON text already goes in as it is. */
 export function serialize(message: JSONRPCMessage): MessageText {
   const { result, id } = message as { result?: unknown; id: RequestId };
   // The keys in the order in which JSON.stringify writes the protocol layer's own answers.
-  if (result instanceof KeptJson) return ['{"result":', result.bytes, `,"jsonrpc":"2.0","id":${JSON.stringify(id)}}`];
   if (result instanceof RawError) return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"error":${result.text}}`;
-  if (result instanceof RawJson) return `{"result":${result.text},"jsonrpc":"2.0","id":${JSON.stringify(id)}}`;
+  if (result instanceof RawJson) {
+    const tail = `,"jsonrpc":"2.0","id":${JSON.stringify(id)}}`;
+    if (result.parts === undefined) return `{"result":${result.text}${tail}`;
+    const [before, bytes, after] = result.parts;
+    return [`{"result":${before}`, bytes, `${after}${tail}`];
+  }
   return JSON.stringify(message);
 }
 

@@ -3,6 +3,7 @@ import { ComputerSettings } from "../../src/computer/settings.js";
 import { Application } from "../../src/environment/application.js";
 import { Caller } from "../../src/environment/caller.js";
 import type { ExtensionMethod } from "../../src/environment/extension.js";
+import { RawJson } from "../../src/protocol/raw-json.js";
 import type { CallToolResult, ContentBlock, JsonObject } from "../../src/protocol/tool.js";
 import { FakeLog, type FakeSession, fakeSession } from "./computer-session.js";
 
@@ -73,7 +74,7 @@ export class TestCaller {
       progress: () => {},
     });
     if (result === undefined) throw new Error(`no tool ${name}`);
-    return result as CallToolResult;
+    return (result instanceof RawJson ? result.value() : result) as CallToolResult;
   }
 
   /** The structured content of a call that succeeds. */

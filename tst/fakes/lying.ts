@@ -1,5 +1,6 @@
 import type { Application } from "../../src/environment/application.js";
 import type { CallContext } from "../../src/environment/context.js";
+import { RawJson } from "../../src/protocol/raw-json.js";
 import type { CallToolResult, JsonObject } from "../../src/protocol/tool.js";
 
 /** One rule that a served application breaks: what it does in the place of the real thing. */
@@ -21,7 +22,10 @@ export type RealCall = (tool: string, args: JsonObject, call?: CallContext) => P
 export function lyingWith(application: Application, lie: () => Lie): void {
   const callTool = application.callTool.bind(application);
   application.callTool = async (name, args, call) => {
-    const real: RealCall = async (tool, given, own = call) => (await callTool(tool, given, own)) as CallToolResult;
+    const real: RealCall = async (tool, given, own = call) => {
+      const result = await callTool(tool, given, own);
+      return (result instanceof RawJson ? result.value() : result) as CallToolResult;
+    };
     const own = lie().call;
     return own === undefined ? callTool(name, args, call) : own(name, args, call, real);
   };

@@ -1,7 +1,8 @@
 import { pino } from "pino";
-import { expect, onTestFinished, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { DaemonClient, type DaemonClientOptions } from "../../../../drivers/cua-driver/daemon-client.js";
 import { AgentEnvError } from "../../../../src/errors.js";
+import { RawJson } from "../../../../src/protocol/raw-json.js";
 import { FakeCuaDaemon, textResult } from "../../../fakes/cua-daemon.js";
 
 const log = pino({ level: "silent" });
@@ -40,13 +41,61 @@ test("a result is the text that the daemon sent, unknown keys, key order and num
     '{"structuredContent":{"scale_factor":1.0,"n":1e3},"content":[{"type":"odd","text":"é\\u0007✅"}],"x":null}';
   daemon.behaviour = () => ({ raw: `{"ok":true,"result":${result}}\n` });
   const reply = await connect(daemon).call("get_screen_size", {}, READ).reply;
-  expect(reply).toEqual({ ok: true, text: result, value: JSON.parse(result) });
+  expect(reply).toEqual({ ok: true, json: new RawJson(result), value: JSON.parse(result), pictures: [] });
+});
+
+describe("a long result", () => {
+  const bytes = Buffer.from(Array.from({ length: 30_000 }, (_, at) => at % 251));
+  const base64 = bytes.toString("base64");
+  const replyTo = async (result: string) => {
+    const daemon = await startDaemon();
+    daemon.behaviour = () => ({ raw: `{"ok":true,"result":${result}}\n` });
+    const reply = await connect(daemon).call("get_desktop_state", {}, READ).reply;
+    if (!reply.ok) throw new Error(reply.error);
+    return reply;
+  };
+  const withData = (data: string) => `{"content":[{"type":"image","data":${data},"n":1.0},{"text":"é","type":"text"}]}`;
+
+  test("goes on as it came, and its picture is neither parsed nor lost", async () => {
+    const result = withData(`"${base64}"`);
+    const { json, value, pictures } = await replyTo(result);
+    expect(json.parts?.[1].toString()).toBe(result);
+    expect(json.text).toBe(result);
+    expect(value).toEqual(JSON.parse(withData('""')));
+    expect(pictures).toEqual([{ base64: Buffer.from(base64), bytes }]);
+  });
+
+  test("of several pictures has them all, and what looks like one but is text stays where it is", async () => {
+    const text = JSON.stringify(`"data":"${base64}"`);
+    const result = `{"a":{"data":"${base64}"},"text":${text},"data":"short","b":{"data":"${base64.slice(0, 8_000)}"}}`;
+    const { json, value, pictures } = await replyTo(result);
+    expect(json.text).toBe(result);
+    expect(value).toEqual({ a: { data: "" }, text: JSON.parse(text), data: "short", b: { data: "" } });
+    expect(pictures.map((each) => each.bytes.length)).toEqual([30_000, 6_000]);
+  });
+
+  test.each([
+    ["a letter that base64 hasn't", `"${base64.slice(0, -4)}%AAA"`],
+    ["an escape", `"${base64.slice(0, -4)}\\/AA"`],
+    ["a part too few", `"${base64.slice(0, -1)}"`],
+  ])("whose data has %s is parsed as it is", async (_, data) => {
+    const { json, value, pictures } = await replyTo(withData(data));
+    expect(json.text).toBe(withData(data));
+    expect(value).toEqual(JSON.parse(withData(data)));
+    expect(pictures).toEqual([]);
+  });
+
+  test("that is no JSON around its picture, or in it, is internal", async () => {
+    for (const bad of [withData(`"${base64}"`).slice(0, -2), withData(`"${base64.slice(0, -1)}\u0001"`)]) {
+      await expect(replyTo(bad)).rejects.toMatchObject({ code: "internal" });
+    }
+  });
 });
 
 test("a result is found where the daemon puts keys around it", async () => {
   const daemon = await startDaemon();
   daemon.behaviour = () => ({ raw: '{"took":3,"ok":true,"result":{"content":[]},"more":{}}\n' });
-  expect(await connect(daemon).call("x", {}, READ).reply).toMatchObject({ ok: true, text: '{"content":[]}' });
+  expect(await connect(daemon).call("x", {}, READ).reply).toMatchObject({ ok: true, json: { text: '{"content":[]}' } });
 });
 
 test("a refusal is an answer, with its exit code", async () => {
