@@ -1,9 +1,10 @@
 import type { Application } from "../environment/application.js";
 import type { ForwardedList } from "../environment/forwarded-server.js";
 import { SetupError } from "../errors.js";
+import type { RawJson } from "../protocol/raw-json.js";
 import { skillFromAnswer } from "../skills/answer.js";
 import type { Skill } from "../skills/skill.js";
-import { KeptJson } from "./kept-json.js";
+import { asBytes } from "./kept-json.js";
 import { rootOf, SkillCatalog } from "./skill-catalog.js";
 
 /** About how long a page of `skills/list` is, in characters; an entry is never split. */
@@ -13,7 +14,7 @@ const PAGE = 1 << 20;
 export class ServedSkills {
   readonly #catalogs = new WeakMap<object, SkillCatalog>();
   /** By what the entries are of: the pages that `skills/list` answers. */
-  readonly #pages = new WeakMap<SkillCatalog, { lists: readonly ForwardedList[]; pages: readonly KeptJson[] }>();
+  readonly #pages = new WeakMap<SkillCatalog, { lists: readonly ForwardedList[]; pages: readonly RawJson[] }>();
   readonly #included: SkillCatalog;
 
   /** Throws SkillRefused for a skill that breaks the rules, SetupError for two of one name. */
@@ -58,7 +59,7 @@ export class ServedSkills {
   }
 
   /** The pages of `skills/list`: ours first, then those of the servers behind, kept until another list comes. */
-  pages(catalog: SkillCatalog, lists: readonly ForwardedList[]): readonly KeptJson[] {
+  pages(catalog: SkillCatalog, lists: readonly ForwardedList[]): readonly RawJson[] {
     const known = this.#pages.get(catalog);
     if (
       known !== undefined &&
@@ -70,7 +71,7 @@ export class ServedSkills {
     const rest = lists.map((list) => list.rest).filter((text) => text !== "");
     const pages = pagesOf(entries).map((page, at, all) => {
       const next = at + 1 < all.length ? [`"nextCursor":"${at + 1}"`] : [];
-      return new KeptJson(`{${[`"skills":[${page.join(",")}]`, ...rest, ...next].join(",")}}`);
+      return asBytes(`{${[`"skills":[${page.join(",")}]`, ...rest, ...next].join(",")}}`);
     });
     this.#pages.set(catalog, { lists, pages });
     return pages;

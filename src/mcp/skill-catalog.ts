@@ -1,8 +1,9 @@
 import { extname } from "node:path";
 import type { ResourceContent, ResourceDefinition } from "../environment/resource.js";
+import type { RawJson } from "../protocol/raw-json.js";
 import { DIRECTORY_TYPE, type SkillEntry } from "../protocol/skill.js";
 import { SKILL_FILE, type Skill, type SkillFile } from "../skills/skill.js";
-import { KeptJson } from "./kept-json.js";
+import { asBytes } from "./kept-json.js";
 
 /** What files of skills are, by the end of their name; other text is `text/plain`. Source: IANA's registry. */
 const TYPES: Readonly<Record<string, string>> = {
@@ -40,13 +41,13 @@ export class SkillCatalog {
   /** Every file, as `resources/list` shows it: each skill's SKILL.md first. */
   readonly resources: readonly ResourceDefinition[];
   readonly #files = new Map<string, Held>();
-  readonly #skills = new Map<string, KeptJson>();
-  readonly #directories = new Map<string, KeptJson>();
+  readonly #skills = new Map<string, RawJson>();
+  readonly #directories = new Map<string, RawJson>();
 
   constructor(skills: readonly Skill[]) {
     this.entries = skills.map((skill) => {
       const entry = JSON.stringify(entryOf(skill));
-      this.#skills.set(uriOf(skill, SKILL_FILE), new KeptJson(`{"skill":${entry}}`));
+      this.#skills.set(uriOf(skill, SKILL_FILE), asBytes(`{"skill":${entry}}`));
       return entry;
     });
     this.resources = skills.flatMap((skill) => {
@@ -58,7 +59,7 @@ export class SkillCatalog {
         return definition;
       });
       for (const [uri, children] of directoriesOf(rootOf(skill), definitions)) {
-        this.#directories.set(uri, new KeptJson(JSON.stringify({ resources: children })));
+        this.#directories.set(uri, asBytes(JSON.stringify({ resources: children })));
       }
       return definitions.sort((a, b) => Number(isSkillMd(skill, b)) - Number(isSkillMd(skill, a)));
     });
@@ -69,12 +70,12 @@ export class SkillCatalog {
   }
 
   /** The answer of `skills/get`, undefined for none of ours. */
-  skill(uri: string): KeptJson | undefined {
+  skill(uri: string): RawJson | undefined {
     return this.#skills.get(uri);
   }
 
   /** The answer of `resources/directory/read`, undefined for no folder of ours. */
-  directory(uri: string): KeptJson | undefined {
+  directory(uri: string): RawJson | undefined {
     return this.#directories.get(uri);
   }
 
