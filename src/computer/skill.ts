@@ -15,6 +15,8 @@ export interface PackFile {
 
 /** Something that a driver's tools are measured to answer wrongly, and what an agent does instead. */
 export interface KnownFault {
+  /** What the test that holds it is found by. */
+  readonly id: string;
   /** The tools that it is about: it is told to those who have them all. */
   readonly tools: readonly string[];
   /** One or two sentences: what is called, and what is wrong with the answer. */
