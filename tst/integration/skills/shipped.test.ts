@@ -1,10 +1,21 @@
 import { execFileSync } from "node:child_process";
-import { readdirSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { Shop } from "../../../bundles/shop/shop.js";
+import { toSkill } from "../../../src/environment/skill.js";
 import { packageRoot } from "../../../src/package-root.js";
-import { readSkillFolder } from "../../../src/skills/folder.js";
+import { skillFromAnswer } from "../../../src/skills/answer.js";
+import { readSkillFolder, writeSkillFolder } from "../../../src/skills/folder.js";
 import { pythonTool } from "../../harness/python-tool.js";
+
+/** What the reference validator says of a folder. */
+function validate(folder: string): string {
+  const python = join(pythonTool("skills-ref", "0.1.1"), "bin", "python");
+  const run = "from skills_ref.cli import main; main()";
+  return execFileSync(python, ["-c", run, "validate", folder]).toString();
+}
 
 const shipped = readdirSync(join(packageRoot, "skills"));
 
@@ -14,10 +25,19 @@ describe("each skill that we ship", () => {
   });
 
   it.each(shipped)("keeps the rules of Agent Skills as the reference validator reads them: %s", (name) => {
-    const python = join(pythonTool("skills-ref", "0.1.1"), "bin", "python");
     const folder = join(packageRoot, "skills", name);
-    const run = "from skills_ref.cli import main; main()";
-    expect(execFileSync(python, ["-c", run, "validate", folder]).toString()).toBe(`Valid skill: ${folder}\n`);
+    expect(validate(folder)).toBe(`Valid skill: ${folder}\n`);
+  });
+
+  it("is no other than the shop's, which its class holds: that one keeps the rules too", () => {
+    const parent = mkdtempSync(join(tmpdir(), "shipped-"));
+    try {
+      const folder = join(parent, "shopping");
+      writeSkillFolder(skillFromAnswer(toSkill(new Shop().shopping()), "the shop"), folder);
+      expect(validate(folder)).toBe(`Valid skill: ${folder}\n`);
+    } finally {
+      rmSync(parent, { recursive: true, force: true });
+    }
   });
 
   it.each(shipped)("is read by ours: %s", (name) => {
