@@ -16,14 +16,19 @@ const MAIN = fileURLToPath(new URL("main.js", import.meta.url));
 /** Settings of whoever puts an env, which are none of the env's own. */
 const NOT_ITS_OWN = { ENVIRONMENT_NAME: "", AGENTENV_COMPUTER_SETTINGS: "" };
 
-/** Ends the env when whoever started it is gone, however that ended: then its end of the pipe is closed. */
-const STOP_ORPHAN = 'cat >/dev/null; kill -TERM "$1"';
+/**
+ * Ends the env when whoever started it is gone, however that ended: then its end of the pipe is closed. The files that were
+ * the env's alone go with it.
+ */
+const STOP_ORPHAN = 'cat >/dev/null; kill -TERM "$1"; rm -rf -- "$2"';
 
 /** What is read of the line that `up --json` prints. */
 const ReadyLine = z.object({ url: z.string() });
 
 export interface EnvStart {
   readonly folder: string;
+  /** Removed where whoever starts it is killed; it is theirs to remove otherwise. */
+  readonly scratch: string;
   /** For messages. */
   readonly id: string;
   readonly user?: string;
@@ -48,7 +53,7 @@ export class EnvProcess implements AsyncDisposable {
   ) {}
 
   /** Starts an env and waits until it is ready. Throws a SetupError with what it said last where it doesn't become so. */
-  static async start({ folder, id, user, store, signal }: EnvStart): Promise<EnvProcess> {
+  static async start({ folder, scratch, id, user, store, signal }: EnvStart): Promise<EnvProcess> {
     signal.throwIfAborted();
     const started = performance.now();
     const asUser = user === undefined ? [] : ["--user", user];
@@ -62,7 +67,7 @@ export class EnvProcess implements AsyncDisposable {
       },
     );
     const ended = endOf(child);
-    const watcher = spawn("sh", ["-c", STOP_ORPHAN, "sh", String(child.pid)], {
+    const watcher = spawn("sh", ["-c", STOP_ORPHAN, "sh", String(child.pid), scratch], {
       detached: true,
       stdio: ["pipe", "ignore", "ignore"],
     });

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -178,7 +178,10 @@ describe("a put that is killed", () => {
     "by %s while its computer is probed leaves no computer and no record",
     async (signal) => {
       using env = envFolder('type = "computer"\ndriver = "reference"\n');
-      await using command = put(env.folder);
+      // Where put makes the copy that it starts the env from.
+      const scratch = join(folder, "scratch");
+      mkdirSync(scratch);
+      await using command = agentenv(["put", env.folder, "--store", url], { TMPDIR: scratch });
       await until(
         () => command.stderr,
         (said) => said.includes("probing"),
@@ -188,10 +191,16 @@ describe("a put that is killed", () => {
       const started = childrenOf(pid).map((child) => `any-${child}`);
       const alive = () => started.flatMap((name) => processesWith(name));
       expect(alive().length).toBeGreaterThan(1);
+      expect(readdirSync(scratch)).toHaveLength(1);
       command.child.kill(signal);
       const exit = await command.exited;
       if (signal === "SIGINT") expect(exit.code).toBe(130);
       await until(alive, (left) => left.length === 0, { ms: 10_000, what: "the end of the computer" });
+      await until(
+        () => readdirSync(scratch),
+        (left) => left.length === 0,
+        { what: "the end of its files" },
+      );
       expect(existsSync(join(folder, "store"))).toBe(false);
     },
   );
