@@ -10,14 +10,21 @@ export function jsonSchemaOf(schema: z.ZodType, io: "input" | "output"): JsonObj
     io,
     target: "draft-2020-12",
     unrepresentable: "any",
-    override: ({ jsonSchema }) => {
+    override: ({ zodSchema, jsonSchema }) => {
       // The bounds that zod gives every integer say something about numbers here, and nothing about the value.
       if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
       if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
+      // zod lists an output of `z.object` as one without other members, which it doesn't check.
+      if (io === "output" && isOpenObject(zodSchema)) delete jsonSchema.additionalProperties;
     },
   });
   const named = schema.meta()?.$schema;
   return (named === undefined ? rest : { $schema: named, ...rest }) as JsonObject;
+}
+
+function isOpenObject(schema: z.core.$ZodType): boolean {
+  const { def } = (schema as z.core.$ZodObject)._zod;
+  return def.type === "object" && def.catchall === undefined;
 }
 
 /** Each issue as `path: what was expected`, in one line. `known` are the names that there are at the top. */
