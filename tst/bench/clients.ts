@@ -36,6 +36,12 @@ export class RawMcp {
   }
 
   async ask(method: string, params: object = {}): Promise<{ result?: Record<string, unknown>; error?: unknown }> {
+    const text = await this.text(method, params);
+    return JSON.parse(text.startsWith("event:") ? text.slice(text.indexOf("data: ") + 6) : text);
+  }
+
+  /** The answer unread. */
+  async text(method: string, params: object = {}): Promise<string> {
     this.#id += 1;
     const response = await request(this.url, {
       method: "POST",
@@ -48,8 +54,7 @@ export class RawMcp {
       body: JSON.stringify({ jsonrpc: "2.0", id: this.#id, method, params }),
     });
     this.#session ??= response.headers["mcp-session-id"] as string | undefined;
-    const text = await response.body.text();
-    return JSON.parse(text.startsWith("event:") ? text.slice(text.indexOf("data: ") + 6) : text);
+    return await response.body.text();
   }
 
   async tool(name: string, args: object = {}): Promise<Record<string, unknown>> {

@@ -2,23 +2,30 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Environment } from "../../src/index.js";
+import { skillAnswer } from "../../src/skills/answer.js";
 import { readSkillFolder, writeSkillFolder } from "../../src/skills/folder.js";
-import { MAX_BYTES, MAX_FILES } from "../../src/skills/skill.js";
+import { MAX_BYTES, MAX_FILES, type Skill } from "../../src/skills/skill.js";
 import { SkillStore } from "../../src/skills/skill-store.js";
 import { FolderStore } from "../../src/stores/folder-store.js";
 import type { ObjectInfo, ObjectPage } from "../../src/stores/object-store.js";
 import { largeSkill } from "../harness/skill-folder.js";
+import { RawMcp } from "./clients.js";
 import { type Row, row, takeTurns, timing } from "./measure.js";
 
 const ROUNDS = 15;
 
-/** A skill at its limits, 512 files and 16 MiB: its digest against sha256sum, storing it against cp and fsync. */
+/**
+ * A skill at its limits, 512 files and 16 MiB: its digest against sha256sum, storing it against cp and fsync, and how long a
+ * client waits for the list of it.
+ */
 export async function benchSkills(): Promise<{ title: string; rows: Row[] }[]> {
   const root = mkdtempSync(join(tmpdir(), "bench-"));
   try {
     const folder = join(root, "large");
     writeSkillFolder(largeSkill("large", MAX_FILES - 1, Math.floor(MAX_BYTES / MAX_FILES) - 16), folder);
-    const rows = [...(await digestRows(folder)), ...(await addRows(folder, root)), await knownRow(folder, root)];
+    const stored = [...(await digestRows(folder)), ...(await addRows(folder, root)), await knownRow(folder, root)];
+    const rows = [...stored, ...(await servedRows(folder))];
     return [{ title: "skills: 512 files, 16 MiB", rows }];
   } finally {
     rmSync(root, { recursive: true, force: true });
@@ -78,6 +85,40 @@ async function knownRow(folder: string, root: string): Promise<Row> {
     requests = Math.max(requests, store.requests);
   }
   return { ...timing("add of known content", times), ratio: requests, against: "a request", goal: { most: 2 } };
+}
+
+/** Over HTTP on a connection that is there, as everything is; the time is the round trip's. */
+async function servedRows(folder: string): Promise<Row[]> {
+  await using serving = await new Carrier(readSkillFolder(folder)).serve();
+  const client = await RawMcp.open(`${serving.url}/mcp`);
+  try {
+    const rows: Row[] = [];
+    for (const method of ["skills/list", "skills/get"]) {
+      const times: number[] = [];
+      for (let round = -50; round < 500; round += 1) {
+        const started = performance.now();
+        const text = await client.text(method, { uri: "skill://large/SKILL.md" });
+        if (round >= 0) times.push(performance.now() - started);
+        if (text.length < 50_000) throw new Error(`${method} answered ${text.slice(0, 300)}`);
+      }
+      const timed = timing(method, times);
+      rows.push({ ...timed, ratio: timed.p50, against: "a millisecond", goal: { most: 1 } });
+    }
+    return rows;
+  } finally {
+    await client.close();
+  }
+}
+
+/** An environment that has a skill and nothing else. */
+class Carrier extends Environment {
+  constructor(private readonly carried: Skill) {
+    super();
+  }
+
+  override skill() {
+    return skillAnswer(this.carried);
+  }
 }
 
 /** Counts what is asked of it. */
