@@ -7,7 +7,7 @@ import { buildStep } from "./bootstrap/build.mjs";
 import { endOnSignals } from "./bootstrap/command.mjs";
 import { dependenciesStep } from "./bootstrap/dependencies.mjs";
 import { driverStep } from "./bootstrap/driver.mjs";
-import { envChoice } from "./bootstrap/env-choice.mjs";
+import { envChoice, flagOf } from "./bootstrap/env-choice.mjs";
 import { takeLock } from "./bootstrap/lock.mjs";
 import { nodeStep } from "./bootstrap/node.mjs";
 import { packagesStep } from "./bootstrap/packages.mjs";
@@ -24,7 +24,15 @@ const LEVELS = {
   cli: () => [nodeStep, dependenciesStep, buildStep],
   /** For the command line's own work with drivers. */
   install: () => [nodeStep, dependenciesStep, packagesStep(["run"]), buildStep],
-  /** For `up`. */
+  /** For `run`, which brings the driver itself. */
+  record: (args) => [
+    nodeStep,
+    dependenciesStep,
+    packagesStep(["run"]),
+    sessionUserStep(flagOf("--user", args)),
+    buildStep,
+  ],
+  /** For `up` and `put`. */
   run(args) {
     const { user, driver } = envChoice(args);
     return [

@@ -52,10 +52,16 @@ up)
   ;;
 agentenv)
   case ${1-} in
-  up)
+  up | put)
+    command=$1
     shift
     bootstrap run -- "$@"
-    set -- up "$@"
+    set -- "$command" "$@"
+    ;;
+  run)
+    shift
+    bootstrap record -- "$@"
+    set -- run "$@"
     ;;
   driver) bootstrap install ;;
   *) bootstrap cli ;;

@@ -1,22 +1,35 @@
+import { readdirSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { personsFolder, readText, root } from "./places.mjs";
 
 /**
- * What the arguments of `up`, and the env.toml that they name, say about user and driver, read without a TOML parser: this
- * runs before there are packages, and only chooses what to prepare. `up` itself reads the file properly and refuses what is
- * wrong with it.
+ * What the arguments of `up` or `put`, and each env.toml that they name, say about user and driver, read without a TOML parser:
+ * this runs before there are packages, and only chooses what to prepare. The command itself reads the file properly and
+ * refuses what is wrong with it.
  */
 export function envChoice(args) {
-  const folder = args.find((arg) => !arg.startsWith("-") && envFile(resolve(personsFolder(), arg)) !== undefined);
-  const text = envFile(folder === undefined ? join(root, "bundles/desk") : resolve(personsFolder(), folder)) ?? "";
-  return { user: flagOf("--user", args) ?? topLevel("user", text), driver: topLevel("driver", text) };
+  const named = args.find((arg) => !arg.startsWith("-") && envFiles(resolve(personsFolder(), arg)).length > 0);
+  const texts = envFiles(named === undefined ? join(root, "bundles/desk") : resolve(personsFolder(), named));
+  const all = (key) => texts.map((text) => topLevel(key, text)).filter((value) => value !== undefined);
+  const drivers = all("driver");
+  return {
+    user: flagOf("--user", args) ?? all("user")[0],
+    driver: drivers.find((driver) => driver === "cua-driver") ?? drivers[0],
+  };
 }
 
-function envFile(folder) {
-  return readText(join(folder, "env.toml"));
+/** The env.toml of a folder, or of each env of a bundle's. */
+function envFiles(folder) {
+  const envs = join(folder, "envs");
+  const folders = isFolder(envs) ? readdirSync(envs).map((name) => join(envs, name)) : [folder];
+  return folders.map((each) => readText(join(each, "env.toml"))).filter((text) => text !== undefined);
 }
 
-function flagOf(flag, args) {
+function isFolder(path) {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+}
+
+export function flagOf(flag, args) {
   for (const [index, arg] of args.entries()) {
     if (arg === flag) return args[index + 1];
     if (arg.startsWith(`${flag}=`)) return arg.slice(flag.length + 1);
