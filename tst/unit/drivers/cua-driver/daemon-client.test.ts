@@ -278,7 +278,7 @@ test("an answer of almost 64 MiB arrives whole, and a longer one is refused whil
     `${JSON.stringify({ ok: true, result: textResult("x".repeat(bytes - around)) })}\n`;
   daemon.behaviour = () => ({ raw: answerOf(limit - 1) });
   const reply = await client.call("big", {}, READ).reply;
-  expect(reply.ok && reply.text.length).toBe(limit - 1 - '{"ok":true,"result":}'.length);
+  expect(reply.ok && reply.json.text.length).toBe(limit - 1 - '{"ok":true,"result":}'.length);
   daemon.behaviour = () => ({ raw: answerOf(limit + 1) });
   expect(await failure(client.call("big", {}, INPUT).reply)).toMatchObject({ code: "internal", applied: "unknown" });
   daemon.behaviour = () => ({ result: textResult("fine") });
