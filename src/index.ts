@@ -29,6 +29,7 @@ export type {
 export type { SupportedPlatform } from "./computer/platform.js";
 export type { ComputerSession, RunningService, ServiceSpec, SessionUser } from "./computer/session.js";
 export type { ComputerSettings } from "./computer/settings.js";
+export type { KnownFault, PackFile } from "./computer/skill.js";
 export { errorResult } from "./environment/application.js";
 export { CALLER_ENDS, Caller, type CallerEnd } from "./environment/caller.js";
 export type { ClientPeer, ClientSession, RequestKey, TextAnswer } from "./environment/client-peer.js";
