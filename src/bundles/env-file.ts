@@ -71,8 +71,11 @@ export function readEnvFile(folder: string): EnvFile {
     text = readFileSync(file, "utf8");
   } catch (thrown) {
     const isFolder = statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true;
+    const isBundle = statSync(join(folder, "envs"), { throwIfNoEntry: false })?.isDirectory() === true;
     throw new SetupError(isFolder ? `${folder} has no env.toml` : `there is no folder ${folder}`, {
-      hint: "name a folder with an env.toml, such as bundles/desk",
+      hint: isBundle
+        ? `name one of its envs: ${join(folder, "envs")}/…`
+        : "name a folder with an env.toml, such as bundles/desk",
       cause: thrown,
     });
   }

@@ -5,6 +5,7 @@ import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { readBundle } from "../../../src/bundles/bundle.js";
 import { readEnvContent } from "../../../src/bundles/env-content.js";
+import { readEnvFile } from "../../../src/bundles/env-file.js";
 import { SetupError } from "../../../src/errors.js";
 import { packageRoot } from "../../../src/package-root.js";
 
@@ -81,6 +82,13 @@ describe("a bundle", () => {
     rmSync(join(bundle, "envs/two words"), { recursive: true });
     write("office/env.toml");
     expect(refusal(() => readBundle(bundle))).toContain(`${bundle} has both env.toml and a folder envs`);
+  });
+
+  it("is told as one where a single env was wanted", () => {
+    write("office/envs/mail/env.toml");
+    expect(refusal(() => readEnvFile(join(parent, "office")))).toMatch(
+      /no env\.toml\nname one of its envs: .*office\/envs/,
+    );
   });
 
   it("with an env.toml that isn't right is refused as up refuses it", () => {
