@@ -166,6 +166,7 @@ export class Application implements Mounted {
     const listed = change.list.items.filter(({ key }) => !own.has(key)).map((item) => toTool(server, item));
     for (const tool of this.environment.servedTools(listed)) this.#serve(tool);
     this.#lists.changed();
+    this.#skill?.changed();
     this.#card = undefined;
   }
 

@@ -75,6 +75,11 @@ export class SkillViews {
     private readonly make: (skill: SkillGetResult, allows: (tool: string) => boolean) => SkillGetResult,
   ) {}
 
+  /** Says that other tools are served. */
+  changed(): void {
+    this.#byRole.clear();
+  }
+
   of(role: string | undefined): SkillGetResult {
     if (this.#version !== this.access.version) {
       this.#byRole.clear();
