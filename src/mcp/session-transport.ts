@@ -4,6 +4,7 @@ import type { JSONRPCMessage, MessageExtraInfo, RequestId } from "@modelcontextp
 import type { TextAnswer } from "../environment/client-peer.js";
 import { AgentEnvError } from "../errors.js";
 import { memberText } from "../protocol/json-text.js";
+import { EarlyCancels } from "./early-cancels.js";
 import { EventStream } from "./event-stream.js";
 import { Exchange } from "./exchange.js";
 import { answer } from "./http-answer.js";
@@ -53,6 +54,7 @@ export class SessionTransport implements Transport {
   ) => void;
 
   readonly #exchanges = new Map<RequestId, Exchange>();
+  readonly #early = new EarlyCancels();
   /** Calls' event streams that a client may come back to. */
   readonly #streams = new Map<string, EventStream>();
   readonly #questions = new Map<string, Question>();
@@ -107,6 +109,10 @@ export class SessionTransport implements Transport {
         continue;
       }
       const source: RequestSource = { headers: request.headers, text };
+      if ("id" in message && this.#early.take(message.id)) {
+        this.#abandon(message.id);
+        continue;
+      }
       if ("id" in message && this.requests?.take(message, source)) continue;
       this.onmessage?.(message, { requestInfo: source });
       if ("id" in message || message.method === "notifications/initialized") continue;
@@ -155,6 +161,7 @@ export class SessionTransport implements Transport {
       const version = (message as { result?: { protocolVersion?: unknown } }).result?.protocolVersion;
       if (typeof version === "string") this.#resumable = version >= RESUMABLE_SINCE;
       this.#exchanges.delete(id);
+      this.#early.over(id);
       exchange.respond(id, serialize(id === ZERO ? { ...message, id: 0 } : message));
       this.used();
       return;
@@ -217,11 +224,20 @@ export class SessionTransport implements Transport {
   #cancelled(notification: JSONRPCMessage): void {
     const { requestId: id, reason } =
       (notification as { params?: { requestId?: RequestId; reason?: unknown } }).params ?? {};
-    const exchange = id === undefined ? undefined : this.#exchanges.get(id);
-    if (exchange === undefined || id === undefined) return;
+    if (id === undefined) return;
+    if (!this.#exchanges.has(id)) {
+      this.#early.add(id);
+      return;
+    }
     this.requests?.cancel(id, reason);
+    this.#early.over(id);
+    this.#abandon(id);
+  }
+
+  #abandon(id: RequestId): void {
+    const exchange = this.#exchanges.get(id);
     this.#exchanges.delete(id);
-    exchange.abandon(id);
+    exchange?.abandon(id);
   }
 
   async close(): Promise<void> {

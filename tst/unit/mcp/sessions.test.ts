@@ -162,6 +162,33 @@ describe("an MCP session", () => {
     },
   );
 
+  it("doesn't begin a call whose cancellation overtook it, and takes one that came after the answer for what it is", async () => {
+    const shop = new Shop();
+    serving = await serve(shop);
+    const id = { "mcp-session-id": await open() };
+    const cancel = (requestId: unknown) =>
+      post({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId } }, id);
+    const call = async (requestId: unknown, name: string) =>
+      await (
+        await post({ jsonrpc: "2.0", id: requestId, method: "tools/call", params: { name, arguments: {} } }, id)
+      ).text();
+    for (const requestId of [7, 0, "x"]) {
+      expect((await cancel(requestId)).status).toBe(202);
+      expect(await call(requestId, "wait")).toBe("");
+    }
+    expect([shop.waits, serving.mcp.inFlight]).toEqual([0, 0]);
+    // Too late: another call may have that id, from a client that gives ids twice.
+    expect(await call(8, "refuse")).toContain("stale_frame");
+    await cancel(8);
+    expect(await call(8, "refuse")).toContain("stale_frame");
+    // Ids without end are not kept.
+    await cancel("long".repeat(100));
+    expect(await call("long".repeat(100), "refuse")).toContain("stale_frame");
+    for (let n = 100; n < 400; n += 1) await cancel(n);
+    expect(await call(100, "refuse")).toContain("stale_frame");
+    expect(await call(399, "refuse")).toBe("");
+  });
+
   it("turns an answer into an event stream when progress comes before it", async () => {
     serving = await serve(new Shop());
     const client = await serving.client();
