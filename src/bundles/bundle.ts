@@ -3,7 +3,8 @@ import { basename, join, resolve } from "node:path";
 import { SetupError } from "../errors.js";
 import { type EnvFile, readEnvFile } from "./env-file.js";
 
-const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
+/** What a bundle or an env may be called: part of an id, and the name of a folder. */
+export const ENV_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
 const LAYOUTS =
   "a bundle is a folder with envs/ENV/env.toml for each of its envs, or with the env.toml of its only one";
 
@@ -48,7 +49,7 @@ export function readBundle(folder: string): BundleEnv[] {
 /** Part of an id, which is shown, compared and stored: so nothing that a shell, a URL or a terminal would take otherwise. */
 function checkName(path: string): string {
   const name = basename(path);
-  if (NAME.test(name)) return name;
+  if (ENV_NAME.test(name)) return name;
   throw new SetupError(`${path} can't be the name of a bundle or of an env`, {
     hint: "a name is made of letters, digits, dots, hyphens and underscores, and begins with a letter or a digit",
   });

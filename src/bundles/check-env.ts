@@ -1,5 +1,5 @@
 import { statSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { join, resolve, sep } from "node:path";
 import { type ComputerSettings, loadSettings } from "../computer/settings.js";
 import { SetupError } from "../errors.js";
 import { readDataFiles } from "./data-files.js";
@@ -32,4 +32,20 @@ function ownModule(folder: string, { module = "" }: EnvFile): string {
   throw new SetupError(`${join(folder, "env.toml")}: module: there is no file ${join(folder, path)}`, {
     hint: 'module = "file.ts#Class" is relative to the folder of env.toml; a class with decorators has to be built first',
   });
+}
+
+/**
+ * Refuses an env whose record could not hold, or could not be believed to hold, the skills that it includes: folders of its own,
+ * and digests.
+ */
+export function requireOwnSkills(folder: string, file: EnvFile): void {
+  const own = resolve(folder) + sep;
+  const outside = file.skills?.include.find(
+    (entry) => !entry.startsWith("sha256:") && !resolve(folder, entry).startsWith(own),
+  );
+  if (outside === undefined) return;
+  throw new SetupError(
+    `${join(folder, "env.toml")}: skills.include: ${JSON.stringify(outside)} lies outside of the env's folder`,
+    { hint: "store it with `agentenv skills add`, and include its digest" },
+  );
 }

@@ -4,6 +4,7 @@ import { ProbeReport } from "../probe/report.js";
 import { canonicalJson } from "../protocol/canonical-json.js";
 import { Card } from "../protocol/card.js";
 import { SkillFile } from "../skills/skill.js";
+import { ENV_NAME } from "./bundle.js";
 import { MAX_ENV_FILES } from "./env-content.js";
 
 const Sha256 = z.string().regex(/^[0-9a-f]{64}$/);
@@ -35,7 +36,9 @@ export type PlatformNeeds = z.infer<typeof PlatformNeeds>;
 export const EnvRecord = z.strictObject({
   format: z.literal(1),
   /** The env in its bundle: `<bundle>/<env>` or `<env>`. */
-  env: z.string().regex(/^[A-Za-z0-9._-]+(\/[A-Za-z0-9._-]+)?$/),
+  env: z
+    .string()
+    .refine((id) => id.split("/").length <= 2 && id.split("/").every((name) => ENV_NAME.test(name)), "is no env's id"),
   /** Every file of the env's folder, sorted by path. */
   files: z.array(SkillFile).min(1).max(MAX_ENV_FILES),
   /** The card as it was served, without the platform that computer/v1 tells of the machine. */

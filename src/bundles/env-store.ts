@@ -5,6 +5,7 @@ import { canonicalJson } from "../protocol/canonical-json.js";
 import type { Skill } from "../skills/skill.js";
 import { SkillStore } from "../skills/skill-store.js";
 import { inParallel, ObjectDamaged, type ObjectStore, objectsBelow } from "../stores/object-store.js";
+import { envIntake } from "./env-content.js";
 import { EnvRecord, idOf, recordText, ValidatedBoot } from "./env-record.js";
 import { getProgram, putProgram } from "./program-store.js";
 
@@ -147,6 +148,9 @@ export class EnvStore {
   /** A record and all that belongs to it, every byte checked. Throws a SetupError where there is none, RecordDamaged, BundleDamaged. */
   async get(id: string): Promise<StoredEnv> {
     const record = await this.record(id);
+    // Its paths are written to a disk, and its sizes are held in memory: a record that anybody made is held to put's rules.
+    const intake = envIntake(`${id} in ${this.store.url}`);
+    for (const { path, size } of record.files) intake.admit(path, size);
     const faults: RecordFault[] = [];
     const contents = new Map<string, Buffer>();
     await inParallel(this.store, record.files, async ({ path, size, sha256 }) => {

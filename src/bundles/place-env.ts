@@ -4,9 +4,8 @@ import { createRequire } from "node:module";
 import { dirname, join, sep } from "node:path";
 import { messageOf, SetupError } from "../errors.js";
 import { packageRoot } from "../package-root.js";
-import { FileIntake } from "../skills/file-intake.js";
 import { takeFolder, writeFolder } from "../skills/folder.js";
-import { MAX_ENV_BYTES, MAX_ENV_FILES } from "./env-content.js";
+import { envIntake } from "./env-content.js";
 
 /**
  * Makes `<base>/<key>/<name>` hold exactly these files, and answers that folder. What is there already and the same is left as
@@ -29,7 +28,7 @@ export function placeEnv(base: string, key: string, name: string, contents: Read
 }
 
 function holds(folder: string, contents: ReadonlyMap<string, Buffer>): boolean {
-  const intake = new FileIntake(folder, { files: MAX_ENV_FILES, bytes: MAX_ENV_BYTES }, "env");
+  const intake = envIntake(folder);
   try {
     takeFolder(realpathSync(folder), intake);
   } catch (thrown) {

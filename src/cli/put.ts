@@ -1,7 +1,7 @@
 import { basename, dirname, resolve } from "node:path";
 import { Command } from "commander";
 import { type BundleEnv, readBundle } from "../bundles/bundle.js";
-import { checkEnv } from "../bundles/check-env.js";
+import { checkEnv, requireOwnSkills } from "../bundles/check-env.js";
 import { readEnvContent } from "../bundles/env-content.js";
 import { EnvStore, type ProvenEnv } from "../bundles/env-store.js";
 import { readIncludedSkills } from "../bundles/included-skills.js";
@@ -95,14 +95,8 @@ async function check(env: BundleEnv, store: string): Promise<CheckedEnv> {
     );
   }
   const contents = readEnvContent(folder);
-  const include = file.skills?.include ?? [];
-  for (const entry of include) {
-    if (entry.startsWith("sha256:") || resolve(folder, entry).startsWith(`${resolve(folder)}/`)) continue;
-    throw new SetupError(`${source}: skills.include: ${JSON.stringify(entry)} lies outside of the env's folder`, {
-      hint: "store it with `agentenv skills add`, and include its digest",
-    });
-  }
-  return { env, contents, included: await readIncludedSkills(folder, include, store) };
+  requireOwnSkills(folder, file);
+  return { env, contents, included: await readIncludedSkills(folder, file.skills?.include ?? [], store) };
 }
 
 async function prove(

@@ -3,7 +3,9 @@ import { rmSync, writeFileSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { Command } from "commander";
+import { requireOwnSkills } from "../bundles/check-env.js";
 import { driverInstaller } from "../bundles/driver-installer.js";
+import { readEnvFile } from "../bundles/env-file.js";
 import type { PlatformNeeds } from "../bundles/env-record.js";
 import { EnvStore, type StoredEnv } from "../bundles/env-store.js";
 import { ownPlatform } from "../bundles/make-record.js";
@@ -42,6 +44,7 @@ Examples:
     const env = await fetchEnv(given, storeUrl(options.store), dataDir);
     const name = env.record.env.replace(/^.*\//, "");
     const folder = placeEnv(join(dataDir, "envs"), env.id.replace("sha256:", ""), name, env.contents);
+    requireOwnSkills(folder, readEnvFile(folder));
     await startEnv(folder, options);
   });
 

@@ -1,4 +1,5 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -7,7 +8,8 @@ import { EnvStore } from "../../../src/bundles/env-store.js";
 import { McpClient } from "../../../src/mcp/client.js";
 import { packageRoot } from "../../../src/package-root.js";
 import { openStore } from "../../../src/stores/open-store.js";
-import { agentenv, envFolder } from "../../harness/computer.js";
+import { agentenv, agentenvMain, envFolder, RunningCommand } from "../../harness/computer.js";
+import { isRoot, sessionUser } from "../../harness/desktop.js";
 import { NotesBundle } from "../../harness/notes-env.js";
 import { childrenOf, processesWith } from "../../harness/processes.js";
 import { SkillFolder, skillText } from "../../harness/skill-folder.js";
@@ -61,6 +63,31 @@ describe("an env that is a class", () => {
     await using command = agentenv(["run", id.slice(0, 20), "--store", url, "--port", "0", "--json"]);
     await using mcp = await McpClient.connect((await command.ready()).url);
     expect((await mcp.call("read", { number: 7 })).content).toEqual([{ type: "text", text: "note 7" }]);
+  });
+
+  it("is run by several at once in an empty data folder, and by its session user alone", async () => {
+    using bundle = await NotesBundle.make();
+    const id = await putId(bundle.folder);
+    const data = join(folder, "data");
+    chmodSync(folder, 0o755);
+    mkdirSync(data);
+    chownSync(data, sessionUser.uid, sessionUser.gid);
+    const args = [agentenvMain, "run", id, "--store", url, "--port", "0", "--json"];
+    const asUser = ["--reuid", String(sessionUser.uid), "--regid", String(sessionUser.gid), "--init-groups"];
+    const env = { PATH: process.env.PATH, HOME: sessionUser.home, AGENTENV_DATA: data };
+    const start = () =>
+      isRoot
+        ? spawn("setpriv", [...asUser, "--", process.execPath, ...args], { env })
+        : spawn(process.execPath, args, { env });
+    const commands = Array.from({ length: 4 }, () => new RunningCommand(start()));
+    try {
+      for (const command of commands) {
+        await using mcp = await McpClient.connect((await command.ready()).url);
+        expect((await mcp.call("read", { number: 7 })).content).toEqual([{ type: "text", text: "note 7" }]);
+      }
+    } finally {
+      await Promise.all(commands.map((command) => command[Symbol.asyncDispose]()));
+    }
   });
 
   it("that is one of several stores nothing when another of them fails", async () => {

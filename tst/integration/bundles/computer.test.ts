@@ -97,6 +97,8 @@ describe.each(Object.entries(stores))("the test bundle in a store that is a %s",
     rmSync(welcome, { force: true });
     await using command = agentenv(["run", shown.id.slice(7, 19), "--store", url, "--port", "0", "--json"], {
       AGENTENV_DATA: data,
+      // Nothing can be downloaded.
+      PIP_NO_INDEX: "1",
     });
     const ready = await command.ready();
     expect(command.stderr).toContain(`installing cua-driver`);

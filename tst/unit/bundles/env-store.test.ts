@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { idOf } from "../../../src/bundles/env-record.js";
+import { idOf, recordText } from "../../../src/bundles/env-record.js";
 import { EnvStore, RecordDamaged } from "../../../src/bundles/env-store.js";
 import { SetupError } from "../../../src/errors.js";
 import { BundleDamaged } from "../../../src/skills/skill-store.js";
@@ -35,6 +35,10 @@ async function failure(work: Promise<unknown>): Promise<SetupError> {
   );
   expect(thrown).toBeInstanceOf(SetupError);
   return thrown as SetupError;
+}
+
+async function putObject(key: string, text: string): Promise<void> {
+  await new FolderStore(folder).put(key, Buffer.from(text));
 }
 
 /** Reads all that an env is, its driver's program too. */
@@ -172,6 +176,29 @@ describe("an env's record", () => {
       rmSync(folder, { recursive: true });
     }
   });
+
+  it.each<[string, { path: string; size?: number }[], string]>([
+    ["leaves its folder", [{ path: "../evil" }], "leaves its folder with .."],
+    ["leaves its folder further down", [{ path: "a/../../evil" }], "leaves its folder with .."],
+    ["is absolute", [{ path: "/etc/cron.d/evil" }], "is an absolute path"],
+    ["holds a NUL", [{ path: "a\0b" }], "holds a NUL"],
+    ["would be another's on some disks", [{ path: "a.js" }, { path: "A.js" }], "in case or Unicode form alone"],
+    ["is a file and a folder", [{ path: "a" }, { path: "a/b" }], "is a file and a folder"],
+    ["is too large to be held", [{ path: "a", size: 64 * 1024 * 1024 + 1 }], "over 67108864 bytes"],
+  ])("that somebody made with a path that %s is refused before anything is fetched", async (_, files, says) => {
+    const hostile = { ...record, files: files.map(({ path, size = 1 }) => ({ path, size, sha256: "0".repeat(64) })) };
+    await putObject(`agentenv-envs/${idOf(hostile).slice(7)}/record.json`, recordText(hostile));
+    expect((await failure(open().get(idOf(hostile)))).message).toContain(says);
+  });
+
+  it.each(["..", "office/..", "a/b/c", ".hidden", "", "office/"])(
+    "that somebody made for an env called %j is none",
+    async (env) => {
+      const hostile = { ...record, env };
+      await putObject(`agentenv-envs/${idOf(hostile).slice(7)}/record.json`, recordText(hostile));
+      expect((await failure(open().get(idOf(hostile)))).message).toContain("doesn't know");
+    },
+  );
 
   it("of a kind that isn't known is refused as that, and not as damaged", async () => {
     const newer = { ...record, format: 2 as unknown as 1 };
