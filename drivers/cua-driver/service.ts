@@ -11,6 +11,17 @@ const POLL_MS = 10;
 /** The daemon's name among the computer's services. */
 export const DAEMON = "cua-driver";
 
+/**
+ * A capture takes several buffers of megabytes. Left alone, glibc maps each of them anew and unmaps it, and the kernel fills
+ * in a thousand pages: half of what a capture takes. Kept at hand they take no more memory, as long as there are few arenas.
+ * Measured of 0.37.0 at 1280x800: 11.2 ms a capture without, 5.9 ms with; 77 and 70 MB after 16 callers at once.
+ */
+const MEMORY = {
+  MALLOC_MMAP_THRESHOLD_: String(32 << 20),
+  MALLOC_TRIM_THRESHOLD_: String(64 << 20),
+  MALLOC_ARENA_MAX: "2",
+} as const;
+
 /** The daemon's socket in the computer's runtime folder. */
 export function socketPath(runtimeDir: string): string {
   return join(runtimeDir, "cua-driver.sock");
@@ -41,7 +52,7 @@ export function daemonService(options: DaemonServiceOptions): ServiceSpec {
       executable,
       ...["serve", "--socket", socket, "--pid-file", pidFile, "--dangerously-bypass-approvals", "--no-overlay"],
     ],
-    environment: QUIET_ENVIRONMENT,
+    environment: { ...QUIET_ENVIRONMENT, ...MEMORY },
     removes: [socket, pidFile],
     async ready(signal) {
       lives += 1;

@@ -106,6 +106,37 @@ export function socketCall(path: string, name: string, args: object = {}): Promi
   });
 }
 
+/** `cua-driver serve` with nothing set but what keeps it quiet, on a display that is there. */
+export class PlainDaemon {
+  private constructor(
+    readonly socket: string,
+    private readonly child: ChildProcess,
+  ) {}
+
+  /** Resolves once it answers. */
+  static async start(executable: string, socket: string, display: string): Promise<PlainDaemon> {
+    const args = ["serve", "--socket", socket, "--pid-file", `${socket}.pid`];
+    const quiet = { CUA_DRIVER_RS_TELEMETRY_ENABLED: "0", CUA_DRIVER_RS_UPDATE_CHECK: "0" };
+    const child = spawn(executable, [...args, "--dangerously-bypass-approvals", "--no-overlay"], {
+      env: { ...process.env, ...quiet, DISPLAY: display },
+      stdio: "ignore",
+    });
+    const daemon = new PlainDaemon(socket, child);
+    const late = performance.now() + 10_000;
+    while (!(await socketCall(socket, "get_screen_size").then(Boolean, () => false))) {
+      if (performance.now() > late || child.exitCode !== null) throw new Error("cua-driver serve doesn't answer");
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    return daemon;
+  }
+
+  async stop(): Promise<void> {
+    const gone = once(this.child, "exit");
+    this.child.kill("SIGKILL");
+    await gone;
+  }
+}
+
 /** An MCP server over stdio, asked one request after the other. */
 export class StdioMcp {
   readonly #waiting = new Map<number, (answer: unknown) => void>();

@@ -1,12 +1,12 @@
-/** Runs as the session user: `node cua-driver-measure.js MCP_URL SOCKET EXECUTABLE`; prints the sections as JSON. */
+/** Runs as the session user: `node cua-driver-measure.js MCP_URL SOCKET EXECUTABLE DISPLAY`; prints the sections as JSON. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { RawHttp, RawMcp, StdioMcp, socketCall, startServer } from "./clients.js";
+import { PlainDaemon, RawHttp, RawMcp, StdioMcp, socketCall, startServer } from "./clients.js";
 import { rateRow, row, takeRateTurns, takeTurns } from "./measure.js";
 
-const [url = "", socket = "", executable = ""] = process.argv.slice(2);
+const [url = "", socket = "", executable = "", display = ""] = process.argv.slice(2);
 const relayScript = join(dirname(fileURLToPath(import.meta.url)), "bare-relay.js");
 const folder = mkdtempSync(join(tmpdir(), "bench-"));
 const list = join(folder, "list.json");
@@ -49,14 +49,18 @@ const opens = await takeTurns(
   400,
   600,
 );
+const plain = await PlainDaemon.start(executable, join(folder, "plain.sock"), display);
 const shots = await takeTurns(
   [
     { name: "computer_screenshot", run: () => mcp.tool("computer_screenshot") },
-    { name: "get_desktop_state on the socket", run: () => socketCall(socket, "get_desktop_state") },
+    { name: "cua-driver serve as it comes, its socket", run: () => socketCall(plain.socket, "get_desktop_state") },
+    { name: "our daemon's socket", run: () => socketCall(socket, "get_desktop_state") },
+    { name: "bare relay over HTTP", run: () => relay.post({ method: "call", name: "get_desktop_state", args: {} }) },
   ],
-  60,
+  100,
   30,
 );
+await plain.stop();
 const lists = await takeTurns(
   [
     { name: "tools/list", run: () => mcp.ask("tools/list") },
@@ -97,10 +101,14 @@ console.log(
       rows: [row(opens, "a session opened", "a bare POST", { most: 3 }), row(opens, "a bare POST")],
     },
     {
-      title: "a screenshot, 1280x800",
+      title: "a screenshot, 1280x800: computer_screenshot, and get_desktop_state of the others",
       rows: [
-        row(shots, "computer_screenshot", "get_desktop_state on the socket", { most: 1.1 }),
-        row(shots, "get_desktop_state on the socket"),
+        row(shots, "computer_screenshot", "cua-driver serve as it comes, its socket", { most: 1.1 }),
+        row(shots, "computer_screenshot", "our daemon's socket"),
+        row(shots, "computer_screenshot", "bare relay over HTTP"),
+        row(shots, "cua-driver serve as it comes, its socket"),
+        row(shots, "our daemon's socket"),
+        row(shots, "bare relay over HTTP"),
       ],
     },
     {

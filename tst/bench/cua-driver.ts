@@ -133,7 +133,7 @@ async function measureAsSessionUser(computer: Computer): Promise<string> {
     cpSync(join(packageRoot, "package.json"), join(folder, "package.json"));
     cpSync(process.execPath, join(folder, "node"));
     const node = [join(folder, "node"), join(folder, "tst/bench/cua-driver-measure.js")];
-    const args = [computer.mcp, computer.socket, cuaDriver(computer)];
+    const args = [computer.mcp, computer.socket, cuaDriver(computer), computer.display];
     const uid = (await computer.run("id", "-u")).trim();
     const gid = (await computer.run("id", "-g")).trim();
     const become =

@@ -34,7 +34,13 @@ test("the daemon is started on the computer's own socket, quiet, and leaves no s
       ...["serve", "--socket", `${runtimeDir}/cua-driver.sock`, "--pid-file", `${runtimeDir}/cua-driver.pid`],
       ...["--dangerously-bypass-approvals", "--no-overlay"],
     ],
-    environment: { CUA_DRIVER_RS_TELEMETRY_ENABLED: "0", CUA_DRIVER_RS_UPDATE_CHECK: "0" },
+    environment: {
+      CUA_DRIVER_RS_TELEMETRY_ENABLED: "0",
+      CUA_DRIVER_RS_UPDATE_CHECK: "0",
+      MALLOC_MMAP_THRESHOLD_: "33554432",
+      MALLOC_TRIM_THRESHOLD_: "67108864",
+      MALLOC_ARENA_MAX: "2",
+    },
     removes: [`${runtimeDir}/cua-driver.sock`, `${runtimeDir}/cua-driver.pid`],
   });
   // In the session user's home, the default of a service: programs that it launches begin there.
