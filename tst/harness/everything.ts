@@ -19,10 +19,10 @@ export async function everythingServer(port?: number): Promise<ServerProcess> {
   return serverProcess([EVERYTHING, "streamableHttp"], used, { PORT: String(used) });
 }
 
-/** The server that misbehaves, over streamable HTTP. */
-export async function misbehavingServer(): Promise<ServerProcess> {
-  const port = await freePort();
-  return serverProcess([MISBEHAVING, String(port)], port, {});
+/** The server that misbehaves, over streamable HTTP, on a free port or a given one. */
+export async function misbehavingServer(port?: number, env: Record<string, string> = {}): Promise<ServerProcess> {
+  const used = port ?? (await freePort());
+  return serverProcess([MISBEHAVING, String(used)], used, env);
 }
 
 /** The program of the server that misbehaves. */

@@ -2,12 +2,13 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { z } from "zod";
 import { Environment, type ForwardedServer, forwardMcp, tool } from "../../../src/index.js";
 import { ForwardingEnv } from "../../fakes/forwarding-env.js";
 import { type Serving, serve } from "../../fakes/serving.js";
-import { EVERYTHING, everythingServer, freePort, MISBEHAVING } from "../../harness/everything.js";
+import { Shop } from "../../fakes/shop.js";
+import { EVERYTHING, everythingServer, freePort, MISBEHAVING, misbehavingServer } from "../../harness/everything.js";
 import { processesWith } from "../../harness/processes.js";
 import { RawMcp } from "../../harness/raw-mcp.js";
 import { until } from "../../harness/until.js";
@@ -101,6 +102,29 @@ describe("a forwarded server", () => {
     }
   });
 
+  it("that is served over HTTP and dies over a call gets that call no second time, and the next one once it is there again", async () => {
+    const port = await freePort();
+    let server = await misbehavingServer(port, { ODD_LOG: log });
+    try {
+      serving = await serve(new ForwardingEnv({ url: server.url }));
+      const client = await serving.client();
+      await call(client, { kind: "content", n: 1 });
+      const crashed = await call(client, { kind: "crash" });
+      expect(crashed.structuredContent).toMatchObject({
+        code: "delivery_failed",
+        applied: "unknown",
+        retryable: false,
+      });
+      await server[Symbol.asyncDispose]();
+      server = await misbehavingServer(port, { ODD_LOG: log });
+      expect((await call(client, { kind: "content", n: 2 })).content).toEqual([]);
+      expect(await received('"crash"')).toHaveLength(1);
+      expect(await received('"tools/call"')).toHaveLength(3);
+    } finally {
+      await server[Symbol.asyncDispose]();
+    }
+  });
+
   it("tells progress to the call that asked for it, also where two clients chose the same token", async () => {
     serving = await serve(new ForwardingEnv({ command: EVERYTHING_COMMAND, shared: true }));
     const clients = [await serving.client(), await serving.client()];
@@ -153,6 +177,40 @@ describe("a forwarded server", () => {
     await until(() => serving?.mcp.inFlight === 0, Boolean, { what: "no call in the works" });
     expect(running()).toHaveLength(2);
     expect((await received("notifications/cancelled")).length).toBeGreaterThan(0);
+  });
+
+  it("that is served over HTTP lets go of each of 100 calls that are cancelled at random, and no connection, listener or timer is left", async () => {
+    const warnings: Error[] = [];
+    const warned = (warning: Error) => void warnings.push(warning);
+    process.on("warning", warned);
+    onTestFinished(() => void process.off("warning", warned));
+    const resources = () => {
+      const all = process.getActiveResourcesInfo();
+      return ["Timeout", "TCPSocketWrap", "TCPServerWrap"].map((kind) => all.filter((each) => each === kind).length);
+    };
+    const before = resources();
+    {
+      const shop = new Shop();
+      await using behind = await serve(shop);
+      await using forwarding = await serve(new ForwardingEnv({ url: `${behind.url}/mcp` }));
+      const client = await forwarding.client();
+      const wait = async () => {
+        const abort = new AbortController();
+        const answer = client.callTool({ name: "wait", arguments: {} }, undefined, { signal: abort.signal });
+        setTimeout(() => abort.abort(), Math.random() * 300);
+        await expect(answer).rejects.toThrow(/abort/i);
+      };
+      await Promise.all(Array.from({ length: 100 }, wait));
+      const open = () => [forwarding.mcp.inFlight, behind.mcp.inFlight, shop.waits - shop.aborted];
+      await until(open, (counts) => counts.every((count) => count === 0), { what: "every call to be let go" });
+      expect(shop.waits).toBeGreaterThan(10);
+      const items = Array.from({ length: 20 }, (_each, index) => `item ${index}`);
+      const answers = await Promise.all(items.map((item) => client.callTool({ name: "order", arguments: { item } })));
+      expect(answers.map(({ structuredContent }) => (structuredContent as { ordered: string }).ordered)).toEqual(items);
+    }
+    const left = (now: number[]) => now.every((count, kind) => count <= (before[kind] ?? 0));
+    await until(resources, left, { what: `no more than ${before}` });
+    expect(warnings).toEqual([]);
   });
 
   it("is refused beside another with the same tool, naming both, and nothing of either stays", async () => {

@@ -5,8 +5,10 @@ import {
   LoggingMessageNotificationSchema,
   ResourceListChangedNotificationSchema,
   ResourceUpdatedNotificationSchema,
+  ToolListChangedNotificationSchema,
 } from "@modelcontextprotocol/sdk/types.js";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { EnvironmentClient } from "../../../src/index.js";
 import { ForwardingEnv } from "../../fakes/forwarding-env.js";
 import { PostOffice } from "../../fakes/post-office.js";
 import { type Serving, serve } from "../../fakes/serving.js";
@@ -48,6 +50,25 @@ describe.each([{ shared: false }, { shared: true }])(
       expect(heard.sort()).toEqual(["one letters://1", "one list", "two list"]);
       office.letters.set("9", "Dear Eve");
       expect((await clients[1]?.listResources())?.resources.map(({ uri }) => uri)).toContain("letters://9");
+    });
+
+    it("changes the list of tools for all: its clients are told, and find what it serves then, on the card as well", async () => {
+      const environment = new ForwardingEnv({ url: `${behind.url}/mcp`, shared });
+      await using serving = await serve(environment);
+      const clients = await Promise.all([serving.client(), serving.client()]);
+      const told: object[] = [];
+      for (const client of clients) {
+        client.setNotificationHandler(ToolListChangedNotificationSchema, () => void told.push(client));
+        await client.listTools();
+      }
+      office.updateTool("blocks", { description: "Other words." });
+      await until(() => new Set(told).size === 2, Boolean, { what: "both clients to be told" });
+      const described = async (client: (typeof clients)[number]) =>
+        (await client.listTools()).tools.find(({ name }) => name === "blocks")?.description;
+      for (const client of clients) expect(await described(client)).toBe("Other words.");
+      const onCard = async () =>
+        (await new EnvironmentClient(serving.url).card()).capabilities.tools?.find(({ name }) => name === "blocks");
+      await until(onCard, (tool) => tool?.description === "Other words.", { what: "the card" });
     });
 
     it("goes with the call that it belongs to, down to the level that the client asked for", async () => {
