@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { mkdirSync, readlinkSync, realpathSync, renameSync, rmSync, symlinkSync } from "node:fs";
+import { existsSync, mkdirSync, readlinkSync, realpathSync, renameSync, rmSync, symlinkSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join, sep } from "node:path";
 import { messageOf, SetupError } from "../errors.js";
@@ -7,24 +7,39 @@ import { packageRoot } from "../package-root.js";
 import { takeFolder, writeFolder } from "../skills/folder.js";
 import { envIntake } from "./env-content.js";
 
+/** Others may place the same at the same time, and clear away what was wrong before. */
+const ATTEMPTS = 5;
+
 /**
  * Makes `<base>/<key>/<name>` hold exactly these files, and answers that folder. What is there already and the same is left as
  * it is; anything else there is replaced, all of it at once. Throws a SetupError.
  */
 export function placeEnv(base: string, key: string, name: string, contents: ReadonlyMap<string, Buffer>): string {
   const folder = join(base, key, name);
-  if (!holds(folder, contents)) {
-    rmSync(folder, { recursive: true, force: true });
+  for (let tried = 1; !holds(folder, contents); tried += 1) {
     try {
       writeFolder(contents, folder, "env");
     } catch (thrown) {
-      // Another start of the same was quicker.
-      if (!holds(folder, contents)) throw thrown;
+      // Another start of the same may have been quicker; what is wrong has to go.
+      if (tried > ATTEMPTS || !existsSync(folder)) throw thrown;
+      if (!holds(folder, contents)) remove(folder);
     }
   }
   // Root has copies for the session user, which lie beside what they import.
   if (process.getuid?.() !== 0) linkPackages(base, key);
   return folder;
+}
+
+/** At once: nobody finds half of it. */
+function remove(folder: string): void {
+  const aside = `${folder}.${randomUUID()}`;
+  try {
+    renameSync(folder, aside);
+  } catch (thrown) {
+    if ((thrown as NodeJS.ErrnoException).code === "ENOENT") return;
+    throw new SetupError(`${folder} can't be replaced: ${messageOf(thrown)}`, { cause: thrown });
+  }
+  rmSync(aside, { recursive: true, force: true });
 }
 
 function holds(folder: string, contents: ReadonlyMap<string, Buffer>): boolean {

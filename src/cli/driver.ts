@@ -4,8 +4,10 @@ import { driverInstaller } from "../bundles/driver-installer.js";
 import type { DriverInstaller } from "../computer/installer.js";
 import { SetupError } from "../errors.js";
 import { dataFolder } from "./data-folder.js";
+import { unlessInterrupted } from "./interrupted.js";
 import { note, print, printJson, styled } from "./output.js";
-import { stoppable } from "./stoppable.js";
+
+const CLEANING = "taking away what is unfinished";
 
 const installCommand = new Command("install")
   .description("Install a driver's program, checked against its pinned digests.")
@@ -20,7 +22,9 @@ const installCommand = new Command("install")
       ...(options.from === undefined ? {} : { from: resolve(process.env.INIT_CWD ?? process.cwd(), options.from) }),
       onProgress: note,
     };
-    const { folder, fresh } = await stoppable((signal) => installer.install({ ...request, signal }));
+    const installed = await unlessInterrupted(CLEANING, (signal) => installer.install({ ...request, signal }));
+    if (installed === undefined) return;
+    const { folder, fresh } = installed;
     if (options.json) printJson({ driver, version: installer.version, folder, fresh });
     else print(`${driver} ${installer.version} ${fresh ? "installed" : "is installed"} in ${folder}`);
   });
@@ -52,7 +56,9 @@ const pinCommand = new Command("pin")
     if (installer.pin === undefined) throw new SetupError(`no version of the driver ${driver} is pinned`);
     const pin = installer.pin.bind(installer);
     const request = { version: options.version, onProgress: note };
-    const { file, changes } = await stoppable((signal) => pin({ ...request, signal }));
+    const pinned = await unlessInterrupted(CLEANING, (signal) => pin({ ...request, signal }));
+    if (pinned === undefined) return;
+    const { file, changes } = pinned;
     if (options.json) {
       printJson({ driver, version: options.version, file, changes });
       return;

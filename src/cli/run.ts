@@ -13,7 +13,9 @@ import { placeEnv } from "../bundles/place-env.js";
 import type { DriverInstaller } from "../computer/installer.js";
 import { messageOf, SetupError } from "../errors.js";
 import { openStore } from "../stores/open-store.js";
+import { agentenvVersion } from "./agentenv-version.js";
 import { dataFolder } from "./data-folder.js";
+import { unlessInterrupted } from "./interrupted.js";
 import { note } from "./output.js";
 import { STORE_OPTION, storeUrl } from "./store.js";
 import { startEnv, type UpOptions, withStartOptions } from "./up.js";
@@ -41,7 +43,11 @@ Examples:
   )
   .action(async (given: string, options: RunOptions) => {
     const dataDir = dataFolder();
-    const env = await fetchEnv(given, storeUrl(options.store), dataDir);
+    const url = storeUrl(options.store);
+    const env = await unlessInterrupted("taking away what is unfinished", (signal) =>
+      fetchEnv(given, url, dataDir, signal),
+    );
+    if (env === undefined) return;
     const name = env.record.env.replace(/^.*\//, "");
     const folder = placeEnv(join(dataDir, "envs"), env.id.replace("sha256:", ""), name, env.contents);
     requireOwnSkills(folder, readEnvFile(folder));
@@ -49,23 +55,25 @@ Examples:
   });
 
 /** Reads an env whole, and installs the program of its driver where that isn't there. */
-async function fetchEnv(given: string, url: string, dataDir: string): Promise<StoredEnv> {
+async function fetchEnv(given: string, url: string, dataDir: string, signal: AbortSignal): Promise<StoredEnv> {
   await using store = await openStore(url);
   const envs = new EnvStore(store);
   const env = await envs.get(await envs.find(given));
   const needs = needsHere(env);
   const installer = needs.driver === undefined ? undefined : await driverInstaller(needs.driver.alias);
   checkDriver(env, needs, installer);
+  const [proven, own] = [env.boot.agentenv, agentenvVersion()];
+  if (proven !== own) note(`this env was proven with agentenv ${proven}, and this is ${own}: it may serve other tools`);
   const pinned = installer?.programs[ownPlatform()];
   if (installer === undefined || pinned === undefined || (await installer.verify(dataDir)).length === 0) return env;
   const bytes = await envs.program(env.id, pinned);
   const { alias = "" } = needs.driver ?? {};
   if (bytes === undefined) {
     note(`${url} has no ${alias} for ${ownPlatform()}: installing it from elsewhere`);
-    await installer.install({ dataDir, onProgress: note });
+    await installer.install({ dataDir, signal, onProgress: note });
   } else {
     note(`installing ${alias} ${installer.version} from ${url}`);
-    await withFile(dataDir, bytes, (program) => installer.install({ dataDir, program }));
+    await withFile(dataDir, bytes, (program) => installer.install({ dataDir, program, signal }));
   }
   return env;
 }
