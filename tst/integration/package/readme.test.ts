@@ -4,15 +4,17 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { CreateMessageRequestSchema, ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Environment } from "../../../src/index.js";
+import { type Environment, EnvironmentClient } from "../../../src/index.js";
 import { packageRoot } from "../../../src/package-root.js";
 import { serve } from "../../fakes/serving.js";
+import { EVERYTHING } from "../../harness/everything.js";
 
 const run = promisify(execFile);
 
 /** The TypeScript of the README, each block a module. */
 const blocks = [...readFileSync(join(packageRoot, "README.md"), "utf8").matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(
-  ([, code = ""]) => code.replace('"agent-env"', '"../../../src/index.js"'),
+  ([, code = ""]) =>
+    code.replace('"agent-env"', '"../../../src/index.js"').replace('"server.js"', JSON.stringify(EVERYTHING)),
 );
 
 let folder: string;
@@ -68,5 +70,28 @@ describe("the README's TypeScript", () => {
     expect(messages).toMatchObject([{ role: "user", content: { text: "Begin a happy diary entry." } }]);
     const reader = await serving.client({ "agentenv-role": "reader" });
     expect((await reader.callTool({ name: "write", arguments: { entry: "x" } })).isError).toBe(true);
+    await new EnvironmentClient(serving.url).resetData();
+    expect((await client.listResources()).resources).toHaveLength(1);
+  });
+
+  it("serves less where hooks leave something out", async () => {
+    const { FinishedDiary } = (await import(join(folder, "block0.ts"))) as { FinishedDiary: new () => Environment };
+    await using serving = await serve(new FinishedDiary());
+    const { capabilities } = await new EnvironmentClient(serving.url).card();
+    expect(capabilities.tools?.map(({ name }) => name)).toEqual(["summary"]);
+    expect(capabilities.operations).toEqual([]);
+    await expect(new EnvironmentClient(serving.url).resetData()).rejects.toMatchObject({ applied: "no" });
+  });
+
+  it("forwards a whole server, with tools of something else beside it", async () => {
+    const { Everything } = (await import(join(folder, "block1.ts"))) as { Everything: new () => Environment };
+    await using serving = await serve(new Everything());
+    const client = await serving.client();
+    const names = (await client.listTools()).tools.map(({ name }) => name);
+    expect(names).toEqual(expect.arrayContaining(["weather", "echo", "get-sum"]));
+    const words = async (name: string, args: object) =>
+      (await client.callTool({ name, arguments: { ...args } })).content as { text: string }[];
+    expect(await words("weather", { city: "Kiel" })).toMatchObject([{ text: "Rain in Kiel." }]);
+    expect(await words("echo", { message: "hi" })).toMatchObject([{ text: "Echo: hi" }]);
   });
 });
