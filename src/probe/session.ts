@@ -21,6 +21,11 @@ export class ProbeSession {
     private readonly signal: AbortSignal,
   ) {}
 
+  /** Any request of MCP. */
+  request(method: string, params: JsonObject): Promise<JsonObject> {
+    return this.client.request(method, params, this.signal);
+  }
+
   tools(): Promise<ToolDefinition[]> {
     return this.client.tools();
   }

@@ -1,9 +1,8 @@
-import { SKILL_URN, SkillGetResult } from "../../protocol/skill.js";
 import type { ToolDefinition } from "../../protocol/tool.js";
-import { skillFromAnswer } from "../../skills/answer.js";
 import { type BasicCheck, expectSame, expectThat, NotApplicable } from "../check.js";
 import type { Driver } from "../driver.js";
 import { cardIsTheProtocols, methodsAreDeclared, toolsAreOnTheCard } from "./card.js";
+import { skillChecks } from "./skill.js";
 
 /** JSON-RPC's. */
 const METHOD_NOT_FOUND = -32601;
@@ -64,18 +63,7 @@ export const ENVIRONMENT_CHECKS: readonly BasicCheck[] = [
       expectThat(answer.isError === true, "it was answered");
     },
   },
-  {
-    id: "X",
-    name: "its skill keeps the rules of skills",
-    level: "basic",
-    needs: [SKILL_URN],
-    async run(driver) {
-      const answer = SkillGetResult.safeParse(await driver.invoke(SKILL_URN, "get"));
-      expectThat(answer.success, "its answer is no skill");
-      const skill = skillFromAnswer(answer.data, driver.card.name);
-      expectSame("the name it comes as", answer.data.name, skill.name);
-    },
-  },
+  ...skillChecks,
   {
     id: "X",
     name: "what its data plane can't read or doesn't know is refused with JSON-RPC's codes",

@@ -14,6 +14,7 @@ import { motionChecks } from "./motion.js";
 import { pointerChecks } from "./pointer.js";
 import { readyChecks } from "./ready.js";
 import { refusalChecks } from "./refusals.js";
+import { skillChecks } from "./skill.js";
 import { spacesChecks } from "./spaces.js";
 import { toolAccessChecks } from "./tool-access.js";
 import { typingChecks } from "./typing.js";
@@ -30,6 +31,7 @@ export const CHECKS: readonly Check[] = [
   ...keyboardChecks,
   ...execChecks,
   ...dataChecks,
+  ...skillChecks,
   ...toolAccessChecks,
   ...pointerChecks,
   ...leaseChecks,

@@ -299,6 +299,25 @@ const LIES: [what: string, lie: Lie, check: string, finding: RegExp][] = [
     /it was not refused: .*127/,
   ],
   [
+    "the skill has another name than its text",
+    { extension: { "skill/get": async (params, real) => ({ ...(await real(params)), name: "other" }) } },
+    "its skill keeps the rules",
+    /names the skill "computer", but it comes as "other"/,
+  ],
+  [
+    "the skill has other text than MCP's",
+    {
+      extension: {
+        "skill/get": async (params, real) => {
+          const skill = await real(params);
+          return { ...skill, content: `${skill.content}more\n` };
+        },
+      },
+    },
+    "its skill is listed over MCP",
+    /what it lists is/,
+  ],
+  [
     "a tool that is disabled is listed",
     { list: (tools) => [...tools.filter(({ name }) => name !== "computer_wait"), { name: "computer_wait" }] },
     "a tool that is disabled for a role",
