@@ -125,6 +125,8 @@ describe("a computer without any network", () => {
     };
     expect(await counter("Ip", "OutNoRoutes")).toBe(0);
     expect(await counter("Udp", "OutDatagrams")).toBe(0);
+    const six = await computer.run("sh", "-c", "cat /proc/net/snmp6 2>/dev/null || :");
+    expect(six.stdout.match(/^(?:Ip6OutNoRoutes|Udp6OutDatagrams)\s+[1-9].*$/gm)).toBeNull();
     await computer.run("bash", "-c", "echo >/dev/udp/192.0.2.1/9; echo >/dev/tcp/192.0.2.1/9");
     expect(await counter("Ip", "OutNoRoutes")).toBeGreaterThan(0);
   });

@@ -1,7 +1,8 @@
 import { once } from "node:events";
 import { createServer } from "node:net";
-import { afterAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it, onTestFinished } from "vitest";
 import { agentenv, type Computer, computerOf } from "../../harness/computer.js";
+import { descendants } from "../../harness/desktop.js";
 import { until } from "../../harness/until.js";
 
 interface Health {
@@ -70,6 +71,36 @@ describe("whether a computer is ready, to an orchestrator", () => {
     expect(said.code).toBe(1);
     const waited = await agentenv(["ready", url, "--wait", "30", "--json"]).exited;
     expect([waited.code, JSON.parse(waited.stdout).ready]).toEqual([0, true]);
+  });
+
+  it("is said within 5 s to be impossible when the daemon dies again and again before it answers, and comes back", async () => {
+    const { url, pid, command } = computer as Computer;
+    const begun = performance.now();
+    const kill = () => {
+      for (const each of descendants(pid).filter(({ comm }) => comm === "cua-driver")) {
+        try {
+          process.kill(each.pid, "SIGKILL");
+        } catch {
+          // It was dead already.
+        }
+      }
+    };
+    const killing = setInterval(kill, 20);
+    onTestFinished(() => clearInterval(killing));
+    const failed = await until(
+      () => health(url, "/readyz"),
+      (seen) => seen?.body.reasons?.join("\n").includes("its service is failed") === true,
+      { ms: 7_000, every: 50, what: "a daemon that does not start" },
+    );
+    expect(performance.now() - begun).toBeLessThan(5_000);
+    expect(failed?.status).toBe(503);
+    expect((await health(url, "/healthz"))?.status).toBe(200);
+    clearInterval(killing);
+    const log = command.stderr.split("\n").filter((line) => line.includes('"service":"cua-driver"'));
+    const last = JSON.parse(log.find((line) => line.includes('"does not start"')) ?? "{}");
+    expect(last).toMatchObject({ why: expect.stringContaining("SIGKILL"), lines: expect.any(Array) });
+    const waited = await agentenv(["ready", url, "--wait", "30"]).exited;
+    expect(waited.stdout).toMatch(/\nready\n$/);
   });
 
   it("is said of an address where nothing is, after the wait and not before", async () => {
