@@ -55,7 +55,7 @@ Examples:
   $ agentenv put ./office --store 's3://bucket/prefix?endpoint=http://127.0.0.1:9000'`,
   )
   .action(async (given: string, options: PutOptions) => {
-    await unlessInterrupted("stopping what was started; nothing is stored", (signal) => put(given, options, signal));
+    await unlessInterrupted("stopping what was started", (signal) => put(given, options, signal));
   });
 
 async function put(given: string, options: PutOptions, signal: AbortSignal): Promise<void> {
@@ -71,8 +71,7 @@ async function put(given: string, options: PutOptions, signal: AbortSignal): Pro
     if (env === undefined) return;
     proven.push(env);
   }
-  signal.throwIfAborted();
-  await keep(store, proven, options);
+  await keep(store, proven, options, signal);
 }
 
 /** Relative to where the person stood; an env.toml means its folder. */
@@ -131,10 +130,16 @@ function failure({ check, name, status, detail }: CheckResult): string {
   return `${styled("red", status === "failed" ? "FAIL" : "----")} ${check} ${name}: ${detail}`;
 }
 
-async function keep(store: ObjectStore, proven: readonly ProvenEnv[], options: PutOptions): Promise<void> {
+async function keep(
+  store: ObjectStore,
+  proven: readonly ProvenEnv[],
+  options: PutOptions,
+  signal: AbortSignal,
+): Promise<void> {
   const envs = new EnvStore(store);
   const kept: object[] = [];
   for (const env of proven) {
+    signal.throwIfAborted();
     const { record, boot } = env;
     const { id, added } = await envs.put(env, { rewrite: options.rewrite ?? false });
     const { passed } = countsOf(boot.report.checks);
