@@ -50,6 +50,14 @@ const ERRORS = {
 
 const asked = new Map();
 
+/** What the lists hold once a call has changed them. */
+const RELISTED = {
+  "tools/list": `{"tools":[{"name":"odd","inputSchema":{"type":"object"},"description":"new"},{"name":"third","inputSchema":{"type":"object"}}]}`,
+  "prompts/list": `{"prompts":[{"name":"p"},{"name":"q",${ODD}}]}`,
+  "resources/list": `{"resources":[{"uri":"odd://3","name":"3"}]}`,
+};
+let relisted = false;
+
 /** Where each message that comes in is noted, and whether a process of its own is started: for those who count. */
 const { ODD_LOG, ODD_CHILD } = process.env;
 if (ODD_CHILD !== undefined) spawn("sleep", ["1000"], { stdio: "ignore" });
@@ -63,6 +71,7 @@ function answer(text) {
   const idText = JSON.stringify(id);
   const result = (json) => `{"jsonrpc":"2.0","id":${idText},"result":${json}}`;
   const error = (json) => `{"id":${idText}, "error":${json}, "jsonrpc":"2.0"}`;
+  if (relisted && method in RELISTED) return [result(RELISTED[method])];
   if (method === "tools/list") return [result(PAGES[params.cursor === undefined ? 0 : 1])];
   if (method === "tools/call") {
     const { kind } = params.arguments ?? {};
@@ -73,6 +82,13 @@ function answer(text) {
         `{"jsonrpc":"2.0","method":"notifications/odd","params":{${ODD}}}`,
         result(CALLS.content),
       ];
+    }
+    if (kind === "relist") {
+      relisted = true;
+      const changed = ["tools", "prompts", "resources"].map(
+        (list) => `{"jsonrpc":"2.0","method":"notifications/${list}/list_changed"}`,
+      );
+      return [...changed, result(CALLS.content)];
     }
     if (kind === "later") {
       setTimeout(() => process.stdout.write(`${result(CALLS.content)}\n`), params.arguments.ms);

@@ -8,6 +8,7 @@ import {
   ToolListChangedNotificationSchema,
 } from "@modelcontextprotocol/sdk/types.js";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { z } from "zod";
 import { EnvironmentClient } from "../../../src/index.js";
 import { ForwardingEnv } from "../../fakes/forwarding-env.js";
 import { PostOffice } from "../../fakes/post-office.js";
@@ -84,6 +85,30 @@ describe.each([{ shared: false }, { shared: true }])(
     });
   },
 );
+
+describe.each([{ shared: false }, { shared: true }])("a forwarded program ($shared)", ({ shared }) => {
+  it("tells that its tools, prompts and resources have changed, and each list is then as it is now", async () => {
+    const command = [process.execPath, MISBEHAVING] as const;
+    await using serving = await serve(new ForwardingEnv({ command, shared }));
+    const client = await serving.client();
+    const told = new Set<string>();
+    client.fallbackNotificationHandler = async ({ method }) => void told.add(method);
+    const list = async (kind: "tools" | "prompts" | "resources") => {
+      const result = await client.request({ method: `${kind}/list` }, z.looseObject({}));
+      return (result[kind] as { name: string }[]).map(({ name }) => name);
+    };
+    const all = () => Promise.all([list("tools"), list("prompts"), list("resources")]);
+    expect(await all()).toEqual([["odd", "second"], ["p"], ["1", "2"]]);
+    await client.callTool({ name: "odd", arguments: { kind: "relist" } });
+    await until(() => told.size === 3, Boolean, { what: "to be told of three lists" });
+    expect(await all()).toEqual([["odd", "third"], ["p", "q"], ["3"]]);
+    const answer = await client.request(
+      { method: "tools/call", params: { name: "third", arguments: { n: 1 } } },
+      z.looseObject({}),
+    );
+    expect(answer.got).toMatchObject({ name: "third", arguments: { n: 1 } });
+  });
+});
 
 describe("a forwarded call", () => {
   it("is followed to its answer when the server lets the connection go in between", async () => {
