@@ -122,7 +122,7 @@ while True: threading.Thread(target=serve, args=(server.accept()[0],), daemon=Tr
     expect(tooLong.structuredContent).toMatchObject({ code: "internal", applied: "unknown" });
     await write(`printf '{"ok":true,"result":{"content":[{"type":"text","text":"'; ${xs("60M")}; printf '"}]}}\\n'`);
     const [block] = (await agent.call("get_screen_size", {})).content;
-    expect(block?.type === "text" && block.text.length).toBe(60 * 1024 * 1024);
+    expect(block?.type === "text" && String(block.text).length).toBe(60 * 1024 * 1024);
     // Its own daemon comes back with its socket, once it is started again.
     const end = `kill -9 $(cat "$1.pid") ${before}; rm -f "$1.answer" "$1.pid"`;
     await computer.run("sh", "-c", end, "sh", computer.socket);

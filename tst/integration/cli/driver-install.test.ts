@@ -39,8 +39,8 @@ const verified = async (dataDir: string) =>
 function offline(args: readonly string[], dataDir: string): Promise<Exit> {
   const unshare = ["unshare", ...(isRoot ? [] : ["--map-root-user"]), "--net"];
   const [file = "", ...rest] = [...unshare, process.execPath, agentenvMain, ...args];
-  const options = { env: { ...process.env, AGENTENV_DATA: dataDir }, stdio: ["ignore", "pipe", "pipe"] } as const;
-  return new RunningCommand(spawn(file, rest, options)).exited;
+  const env = { ...process.env, AGENTENV_DATA: dataDir };
+  return new RunningCommand(spawn(file, rest, { env, stdio: ["ignore", "pipe", "pipe"] })).exited;
 }
 
 describe("agentenv driver install", () => {
