@@ -222,7 +222,16 @@ describe("what an environment serves over MCP", () => {
         return "";
       }
     }
+    class Same extends PostOffice {
+      @resource("office://door")
+      backDoor() {
+        return "";
+      }
+    }
     const log = pino({ level: "silent" });
+    await expect(Application.build(new Same(), log)).rejects.toThrow(
+      /"office:\/\/door" is served twice: by the resource door and by the resource backDoor/,
+    );
     await expect(Application.build(new Twice(), log)).rejects.toThrow(
       /letters:\/\/\{letter_id\} \(letter\).*letters:\/\/x \(other\)/,
     );
