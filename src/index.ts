@@ -124,7 +124,7 @@ export {
   type PromptMessage,
   type PromptResult,
 } from "./protocol/prompt.js";
-export { RawError, RawJson } from "./protocol/raw-json.js";
+export { type JsonParts, RawError, RawJson } from "./protocol/raw-json.js";
 export type { SkillGetResult } from "./protocol/skill.js";
 export type {
   CallToolResult,
