@@ -1,7 +1,9 @@
 import { spawn } from "node:child_process";
+import { dirname } from "node:path";
 import { describe, expect, it } from "vitest";
+import { runtimeFolder } from "../../src/desktop/folders.js";
 import { agentenvMain, envFolder, type Ready, RunningCommand } from "../harness/computer.js";
-import { isRoot, sessionUser } from "../harness/desktop.js";
+import { descendants, isRoot, sessionUser } from "../harness/desktop.js";
 import { until } from "../harness/until.js";
 
 const ENV = 'type = "computer"\ndriver = "cua-driver"\n';
@@ -41,6 +43,19 @@ class Confined implements AsyncDisposable {
     return { code, stdout };
   }
 
+  /** Kills the daemon, whose pid file says what its pid is in the computer's own namespace, and waits until it is gone. */
+  async killDaemon(): Promise<void> {
+    const daemons = () => this.#tree().filter(({ comm, state }) => comm === "cua-driver" && state !== "Z");
+    const before = new Set(daemons().map(({ id }) => id));
+    expect(before.size).toBe(1);
+    for (const { pid } of daemons()) process.kill(pid, "SIGKILL");
+    await until(daemons, (all) => all.every(({ id }) => !before.has(id)), { what: "the daemon's end" });
+  }
+
+  #tree() {
+    return descendants(this.command.child.pid ?? 0);
+  }
+
   /** Runs the command line there, as a person would. */
   agentenv(...args: string[]): Promise<{ code: number | null; stdout: string }> {
     return this.run(process.execPath, agentenvMain, ...args);
@@ -65,7 +80,6 @@ describe("a computer whose disk is full where the daemon writes", () => {
     const { home, uid, gid } = sessionUser;
     const mount = `mount -t tmpfs -o size=400k,uid=${uid},gid=${gid},mode=755 tmpfs ${home}`;
     await using computer = await Confined.start("--mount", mount, env.folder);
-    const { runDir } = computer.ready;
     const fill = `dd if=/dev/zero of=${home}/fill bs=1k 2>/dev/null; [ "$(df --output=avail ${home} | tail -1)" -eq 0 ]`;
     expect((await computer.run("sh", "-c", fill)).code).toBe(0);
 
@@ -79,7 +93,7 @@ describe("a computer whose disk is full where the daemon writes", () => {
     ] as const) {
       expect([tool, (await computer.call(tool, args)).isError ?? false]).toEqual([tool, false]);
     }
-    await computer.run("sh", "-c", `kill -9 "$(cat ${runDir}/cua-driver.pid)"`);
+    await computer.killDaemon();
     await until(
       () => computer.call("get_screen_size"),
       ({ isError }) => isError !== true,
@@ -90,6 +104,27 @@ describe("a computer whose disk is full where the daemon writes", () => {
     await computer.run("rm", `${home}/fill`);
     const written = await computer.call("get_desktop_state", { screenshot_out_file: `${home}/shot.png` });
     expect(written.isError).not.toBe(true);
+  });
+
+  it("where the daemon's socket and its pid file lie, goes on, and has the daemon back after a restart", async () => {
+    using env = envFolder(ENV);
+    const { uid, gid } = sessionUser;
+    const run = dirname(runtimeFolder(1));
+    const mount = `mkdir -p ${run} && mount -t tmpfs -o size=400k,uid=${isRoot ? 0 : uid},gid=${isRoot ? 0 : gid},mode=755 tmpfs ${run}`;
+    await using computer = await Confined.start("--mount", mount, env.folder);
+    const { runDir, url } = computer.ready;
+    const fill = `dd if=/dev/zero of=${runDir}/fill bs=1k 2>/dev/null; [ "$(df --output=avail ${runDir} | tail -1)" -eq 0 ]`;
+    expect((await computer.run("sh", "-c", fill)).code).toBe(0);
+    for (const [tool, args] of [
+      ["computer_screenshot", {}],
+      ["computer_type", { text: "there is no room" }],
+      ["get_screen_size", {}],
+    ] as const) {
+      expect([tool, (await computer.call(tool, args)).isError ?? false]).toEqual([tool, false]);
+    }
+    await computer.killDaemon();
+    expect((await computer.agentenv("ready", url, "--wait", "15")).code).toBe(0);
+    expect((await computer.call("get_screen_size")).isError).not.toBe(true);
   });
 });
 
@@ -111,7 +146,7 @@ describe("a computer without any network", () => {
     ] as const) {
       expect([tool, (await computer.call(tool, args)).isError ?? false]).toEqual([tool, false]);
     }
-    await computer.run("sh", "-c", `kill -9 "$(cat ${computer.ready.runDir}/cua-driver.pid)"`);
+    await computer.killDaemon();
     await until(
       () => computer.call("get_screen_size"),
       ({ isError }) => isError !== true,
