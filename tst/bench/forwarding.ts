@@ -11,8 +11,8 @@ const BLOCKS = 12;
 /** Calls of each before anything is timed, so that programs that compile themselves as they run have done so. */
 const FIRST = 1_500;
 /** Calls at the beginning of each turn that don't count. */
-const WARM_UP = 10;
-const CALLS = 40;
+const WARM_UP = 50;
+const CALLS = 100;
 const SESSIONS = 32;
 const LOAD_MS = 3_000;
 const IDLE = 500;

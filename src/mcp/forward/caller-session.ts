@@ -119,7 +119,7 @@ export class CallerSession {
   async #send(method: string, params: string, signal: AbortSignal, tag: ForwardedCall | undefined): Promise<RawJson> {
     const { silenceMs } = this.options;
     for (let tries = 1; ; tries += 1) {
-      const session = await this.#session();
+      const session = this.#live ?? (await this.#session());
       try {
         const said = this.options.stamped && tag !== undefined ? stamp(params, tag) : params;
         return await session.request({
@@ -153,9 +153,14 @@ export class CallerSession {
     else this.#subscriptions.delete(uri);
   }
 
+  /** The session that is open, if there is one. */
+  get #live(): Session | undefined {
+    return !this.#closed && this.#current?.closed === false ? this.#current : undefined;
+  }
+
   async #session(): Promise<Session> {
     if (this.#closed) throw ended();
-    if (this.#current?.closed === false) return this.#current;
+    if (this.#live !== undefined) return this.#live;
     this.#opening ??= this.#connect().finally(() => {
       this.#opening = undefined;
     });

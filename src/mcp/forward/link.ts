@@ -3,10 +3,11 @@ export interface UpstreamLink {
   /** Whether the connection tells which request a message comes with. */
   readonly relates: boolean;
   /**
-   * Sends one message. Throws a NotSent when it surely never reached the server. For a request (`id`), a connection of
-   * requests of their own tells what comes back of it through `events.message`.
+   * Sends one message. Throws, or rejects with, a NotSent when it surely never reached the server; answers nothing where there
+   * is nothing to wait for. For a request (`id`), a connection of requests of their own tells what comes back of it through
+   * `events.message`.
    */
-  send(message: string, id?: number): Promise<void>;
+  send(message: string, id?: number): Promise<void> | undefined;
   /** Called once the server has answered `initialize`, with the revision that both speak. */
   initialized?(protocolVersion: string): void;
   /** Called once the session can be used. */

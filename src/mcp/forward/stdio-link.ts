@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import type { Writable } from "node:stream";
 import type { FastifyBaseLogger } from "fastify";
 import { type LinkEvents, NotSent, type UpstreamLink } from "./link.js";
 
@@ -58,19 +59,21 @@ export class StdioLink implements UpstreamLink {
     return this.#child.pid;
   }
 
-  async send(message: string): Promise<void> {
+  send(message: string): Promise<void> | undefined {
     const { stdin } = this.#child;
     if (this.#gone !== undefined || stdin === null || !stdin.writable) {
       throw new NotSent("the server's process is gone", { cause: this.#gone });
     }
     const line = /[\r\n]/.test(message) ? message.replaceAll(/[\r\n]+/g, " ") : message;
-    if (!stdin.write(`${line}\n`)) {
-      const done = new AbortController();
-      const drained = once(stdin, "drain", { signal: done.signal });
-      await Promise.race([drained, this.#exited]).catch(() => {});
-      done.abort();
-      drained.catch(() => {});
-    }
+    return stdin.write(`${line}\n`) ? undefined : this.#drained(stdin);
+  }
+
+  async #drained(stdin: Writable): Promise<void> {
+    const done = new AbortController();
+    const drained = once(stdin, "drain", { signal: done.signal });
+    await Promise.race([drained, this.#exited]).catch(() => {});
+    done.abort();
+    drained.catch(() => {});
   }
 
   #read(chunk: Buffer): void {

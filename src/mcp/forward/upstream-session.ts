@@ -144,7 +144,8 @@ export class UpstreamSession<Tag> {
     signal.addEventListener("abort", abort, { once: true });
     try {
       const message = `{"jsonrpc":"2.0","id":${id},"method":${JSON.stringify(method)},"params":${params}}`;
-      await Promise.race([this.#link.send(message, id), promise]);
+      const sending = this.#link.send(message, id);
+      if (sending !== undefined) await Promise.race([sending, promise]);
       return await promise;
     } catch (thrown) {
       if (thrown instanceof NotSent || thrown instanceof AgentEnvError || signal.aborted) throw thrown;
@@ -177,7 +178,12 @@ export class UpstreamSession<Tag> {
 
   /** Passes a client's notification on as it is. */
   notify(text: string): void {
-    this.#link.send(text).catch(() => {});
+    try {
+      this.#link.send(text)?.catch(() => {});
+    } catch (thrown) {
+      // What nobody is there to hear is lost.
+      if (!(thrown instanceof NotSent)) throw thrown;
+    }
   }
 
   #tell(method: string, params: JsonObject): void {
