@@ -11,7 +11,7 @@ import {
   type ToolResult,
 } from "../protocol/tool.js";
 import type { ToolContext } from "./context.js";
-import { describeIssues, jsonSchemaOf } from "./schema.js";
+import { describeIssues, jsonSchemaOf, outputSchemaOf } from "./schema.js";
 import type { ServedTool } from "./served-tool.js";
 
 /** What a tool says of itself; `input` and `output` are what is listed and what is checked. */
@@ -58,7 +58,7 @@ class OwnTool implements ServedTool {
       ...(spec.title === undefined ? {} : { title: spec.title }),
       description: spec.description,
       inputSchema: jsonSchemaOf(spec.input, "input"),
-      ...(spec.output === undefined ? {} : { outputSchema: jsonSchemaOf(spec.output, "output") }),
+      ...(spec.output === undefined ? {} : { outputSchema: outputSchemaOf(spec.output) }),
       ...(spec.annotations === undefined ? {} : { annotations: spec.annotations }),
       ...(Object.keys(meta).length === 0 ? {} : { _meta: meta }),
     };

@@ -22,6 +22,34 @@ export function jsonSchemaOf(schema: z.ZodType, io: "input" | "output"): JsonObj
   return (named === undefined ? rest : { $schema: named, ...rest }) as JsonObject;
 }
 
+/** What a refusal or a failure says of itself, in the place of a tool's own structured content. Its shape is ErrorFields. */
+const REFUSAL = {
+  type: "object",
+  description: "With isError: why the call was refused or failed, and whether it was applied all the same.",
+  properties: {
+    code: { type: "string" },
+    message: { type: "string" },
+    retryable: { type: "boolean" },
+    applied: { enum: ["yes", "no", "unknown"] },
+    hint: { type: "string" },
+  },
+  required: ["code", "message", "retryable", "applied"],
+} as const satisfies JsonObject;
+
+/**
+ * What a tool's `structuredContent` may be, as it is listed. Refusals carry one too, and clients hold whatever comes to the
+ * listed schema: one that knew of answers alone would have them throw a refusal away, code and hint and all.
+ */
+export function outputSchemaOf(schema: z.ZodType): JsonObject {
+  const { $schema, $defs, ...answer } = jsonSchemaOf(schema, "output");
+  return {
+    ...($schema === undefined ? {} : { $schema }),
+    type: "object",
+    anyOf: [answer, REFUSAL],
+    ...($defs === undefined ? {} : { $defs }),
+  };
+}
+
 function isOpenObject(schema: z.core.$ZodType): boolean {
   const { def } = (schema as z.core.$ZodObject)._zod;
   return def.type === "object" && def.catchall === undefined;

@@ -142,8 +142,14 @@ describe("a decorated tool", () => {
       },
       outputSchema: {
         type: "object",
-        properties: { paid: { type: "number" }, receipt: { type: "string" } },
-        required: ["paid"],
+        anyOf: [
+          {
+            type: "object",
+            properties: { paid: { type: "number" }, receipt: { type: "string" } },
+            required: ["paid"],
+          },
+          expect.objectContaining({ required: ["code", "message", "retryable", "applied"] }),
+        ],
       },
       annotations: { destructiveHint: true, idempotentHint: false },
       _meta: { "example.com/counter": 3 },
@@ -192,6 +198,11 @@ describe("a decorated tool", () => {
     const answer = (how: string) => checking?.callTool({ name: "checked", arguments: { how } });
     expect((await answer("right"))?.structuredContent).toEqual({ n: 1 });
     expect((await answer("more"))?.structuredContent).toEqual({ n: 1, more: true });
+    expect(await answer("wrong")).toMatchObject({ isError: true, structuredContent: { code: "internal" } });
+    expect(await checking?.callTool({ name: "checked", arguments: {} })).toMatchObject({
+      isError: true,
+      structuredContent: { code: "invalid_argument" },
+    });
     for (const how of ["wrong", "none"]) {
       const { isError, structuredContent } = await call("checked", { how });
       expect([isError, structuredContent]).toMatchObject([true, { code: "internal", applied: "unknown" }]);
