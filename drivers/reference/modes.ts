@@ -21,9 +21,17 @@ const USUAL: readonly Mode[] = [
 /** A screen of 96 dots an inch. */
 const MM_PER_PIXEL = 25.4 / 96;
 
+/** An output that shows the screen, or a part of it: a CRTC reads the pixels for it. */
+interface Output {
+  readonly id: number;
+  readonly crtc: number;
+  readonly modes: readonly number[];
+}
+
 /**
  * The sizes that the display can be set to, the largest first. A server with one output makes any size up to its largest; one
- * with several keeps the sizes that they are set up with.
+ * with several keeps the sizes that the output which shows the screen is set up with. A screen over several outputs stays as it
+ * is: which of them were to shrink is nobody's to guess.
  */
 export async function displayModes(session: InputSession): Promise<Mode[]> {
   const { width, height } = await session.screenSize();
@@ -35,8 +43,13 @@ export async function displayModes(session: InputSession): Promise<Mode[]> {
       (done) => randr.GetScreenSizeRange(root, done),
     );
     const resources = await resourcesOf(session, randr);
-    const own = resources.modeinfos.map((mode): Mode => [mode.width, mode.height]);
-    for (const mode of [...own, ...(resources.outputs.length === 1 ? USUAL : [])]) {
+    const outputs = await showingOutputs(session, randr, resources);
+    const output = outputs.length === 1 ? outputs[0] : undefined;
+    const own = resources.modeinfos
+      .filter(({ id }) => output?.modes.includes(id))
+      .map((mode): Mode => [mode.width, mode.height]);
+    const makesAny = output !== undefined && resources.outputs.length === 1;
+    for (const mode of [...own, ...(makesAny ? USUAL : [])]) {
       const fits =
         mode[0] >= range.minWidth &&
         mode[0] <= range.maxWidth &&
@@ -63,23 +76,27 @@ async function resize(session: InputSession, size: Size, before: Size): Promise<
   if (randr === undefined) throw refused(size, "it has no RANDR");
   const { client, root } = connection;
   const resources = await resourcesOf(session, randr);
-  const output = resources.outputs[0];
-  if (output === undefined) throw refused(size, "it has no output");
-  const info = await connection.ask<{ crtc: number; modes: number[] }>((done) => randr.GetOutputInfo(output, 0, done));
-  const crtc = info.crtc || resources.crtcs[0] || 0;
+  const [output, ...others] = await showingOutputs(session, randr, resources);
+  if (output === undefined) throw refused(size, "none of its outputs shows the screen");
+  if (others.length > 0) throw refused(size, "several of its outputs show the screen");
+  const { crtc } = output;
   const { mode: oldMode, rotation } = await connection.ask<{ mode: number; rotation: number }>((done) =>
     randr.GetCrtcInfo(crtc, 0, done),
   );
-  const mode = await modeOf(session, randr, resources, { ...info, id: output }, size);
+  const mode = await modeOf(session, randr, resources, output, size);
   const configure = async (id: number) => {
     const { status } = await connection.ask<{ status: number }>((done) =>
-      randr.SetCrtcConfig(crtc, 0, 0, 0, 0, id, rotation || 1, id === 0 ? [] : [output], done),
+      randr.SetCrtcConfig(crtc, 0, 0, 0, 0, id, rotation || 1, id === 0 ? [] : [output.id], done),
     );
     if (status !== 0) throw refused(size, `RANDR's status is ${status}`);
   };
   const setSize = async ({ width, height }: Size) => {
-    const millimetres = [width, height].map((pixels) => Math.round(pixels * MM_PER_PIXEL)) as [number, number];
-    connection.tell(() => randr.SetScreenSize(root, width, height, ...millimetres));
+    const [mmWidth, mmHeight] = [Math.round(width * MM_PER_PIXEL), Math.round(height * MM_PER_PIXEL)];
+    // Xorg's first change to the size that it has room for is none to it, in pixels and millimetres, and the pointer would
+    // stay within the screen as it was: what differs in millimetres is one.
+    for (const more of [1, 0]) {
+      connection.tell(() => randr.SetScreenSize(root, width, height, mmWidth + more, mmHeight));
+    }
     await connection.sync();
   };
   // Nobody draws on a screen that is half set. What the output shows has to lie within the screen all the time.
@@ -88,6 +105,10 @@ async function resize(session: InputSession, size: Size, before: Size): Promise<
     await configure(0);
     await setSize(size);
     await configure(mode);
+    const now = await session.screenSize();
+    if (now.width !== size.width || now.height !== size.height) {
+      throw refused(size, `it is ${now.width}x${now.height} all the same`);
+    }
   } catch (thrown) {
     await setSize(before);
     await configure(oldMode);
@@ -96,17 +117,13 @@ async function resize(session: InputSession, size: Size, before: Size): Promise<
     connection.tell(() => client.UngrabServer());
     await connection.sync();
   }
-  const now = await session.screenSize();
-  if (now.width !== size.width || now.height !== size.height) {
-    throw refused(size, `it is ${now.width}x${now.height} now`);
-  }
 }
 
 async function modeOf(
   { connection }: InputSession,
   randr: Randr,
   resources: ScreenResources,
-  output: { id: number; modes: readonly number[] },
+  output: Output,
   { width, height }: Size,
 ): Promise<number> {
   const fitting = resources.modeinfos.filter((mode) => mode.width === width && mode.height === height);
@@ -119,6 +136,23 @@ async function modeOf(
     ));
   connection.tell(() => randr.AddOutputMode(output.id, id));
   return id;
+}
+
+/** The outputs that show the screen; an only one counts also while it is off, as a change that broke off leaves it. */
+async function showingOutputs(
+  { connection }: InputSession,
+  randr: Randr,
+  { outputs, crtcs }: ScreenResources,
+): Promise<Output[]> {
+  const found = await Promise.all(
+    outputs.map(async (id) => {
+      const { crtc, modes } = await connection.ask<{ crtc: number; modes: number[] }>((done) =>
+        randr.GetOutputInfo(id, 0, done),
+      );
+      return { id, crtc: crtc || (outputs.length === 1 ? (crtcs[0] ?? 0) : 0), modes };
+    }),
+  );
+  return found.filter(({ crtc }) => crtc !== 0);
 }
 
 async function resourcesOf({ connection }: InputSession, randr: Randr): Promise<ScreenResources> {

@@ -8,7 +8,7 @@ import { promisify } from "node:util";
 import { packageRoot } from "../../src/package-root.js";
 import { isRoot, sessionUser } from "./desktop.js";
 import { until } from "./until.js";
-import { Xvfb } from "./xvfb.js";
+import { XServer } from "./x-server.js";
 
 const run = promisify(execFile);
 
@@ -32,7 +32,7 @@ export class PublishedReference implements AsyncDisposable {
   /** Starts it on a display that is there, else on an X server of its own. */
   static async start(display?: string): Promise<PublishedReference> {
     await install();
-    const server = display === undefined ? await Xvfb.start() : undefined;
+    const server = display === undefined ? await XServer.xvfb() : undefined;
     const folder = mkdtempSync(join(tmpdir(), "published-reference-"));
     // A user who can't read the clone needs a copy.
     cpSync(FOLDER, join(folder, "packages"), { recursive: true });

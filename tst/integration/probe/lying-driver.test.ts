@@ -11,16 +11,16 @@ import { type Lie, lyingWith, saying } from "../../fakes/lying.js";
 import { type Serving, serve } from "../../fakes/serving.js";
 import { agentenv } from "../../harness/computer.js";
 import { until } from "../../harness/until.js";
-import { Xvfb } from "../../harness/xvfb.js";
+import { XServer } from "../../harness/x-server.js";
 
 /** The reference driver, honest as a driver: the lies are told between it and the wire. */
-let server: Xvfb;
+let server: XServer;
 let session: FakeSession;
 let driver: ReferenceDriver;
 let serving: Serving;
 let lie: Lie = {};
 beforeAll(async () => {
-  server = await Xvfb.start();
+  server = await XServer.xvfb();
   const base = fakeSession();
   const environment = () => ({ ...base.user.environment(), DISPLAY: server.display, PATH: "/usr/bin:/bin" });
   const spawn: typeof base.user.spawn = (file, args, options = {}) =>

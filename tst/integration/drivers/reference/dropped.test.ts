@@ -3,12 +3,12 @@ import { ReferenceComputer } from "../../../harness/reference.js";
 import { until } from "../../../harness/until.js";
 import { XTestClient } from "../../../harness/x-client.js";
 import { XProxy } from "../../../harness/x-proxy.js";
-import { Xvfb } from "../../../harness/xvfb.js";
+import { XServer } from "../../../harness/x-server.js";
 
-let server: Xvfb;
+let server: XServer;
 let computer: ReferenceComputer;
 beforeEach(async () => {
-  server = await Xvfb.start();
+  server = await XServer.xvfb();
   computer = await ReferenceComputer.start(server.display);
 });
 afterEach(async () => {

@@ -4,16 +4,16 @@ import { ReferenceComputer } from "../../../harness/reference.js";
 import { startLocalEntry, type TextField } from "../../../harness/text-fields.js";
 import { until } from "../../../harness/until.js";
 import { XTestClient } from "../../../harness/x-client.js";
-import { Xvfb } from "../../../harness/xvfb.js";
+import { XServer } from "../../../harness/x-server.js";
 import { ALL, ASCII, LATIN_1 } from "./texts.js";
 
-let server: Xvfb;
+let server: XServer;
 let x: XTestClient;
 let computer: ReferenceComputer;
 let agent: TestCaller;
 let field: TextField;
 beforeAll(async () => {
-  server = await Xvfb.start();
+  server = await XServer.xvfb();
   x = await XTestClient.open(server.display);
   computer = await ReferenceComputer.start(server.display);
   agent = computer.caller("agent");

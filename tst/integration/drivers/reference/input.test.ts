@@ -4,15 +4,15 @@ import type { JsonObject } from "../../../../src/protocol/tool.js";
 import type { TestCaller } from "../../../fakes/computer-calls.js";
 import { ReferenceComputer } from "../../../harness/reference.js";
 import { XTestClient, type XTestWindow } from "../../../harness/x-client.js";
-import { Xvfb } from "../../../harness/xvfb.js";
+import { XServer } from "../../../harness/x-server.js";
 
-let server: Xvfb;
+let server: XServer;
 let x: XTestClient;
 let window: XTestWindow;
 let computer: ReferenceComputer;
 let agent: TestCaller;
 beforeAll(async () => {
-  server = await Xvfb.start();
+  server = await XServer.xvfb();
   x = await XTestClient.open(server.display);
   window = await x.window();
   computer = await ReferenceComputer.start(server.display);

@@ -1,18 +1,18 @@
-import sharp from "sharp";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { imageBytes, type TestCaller } from "../../../fakes/computer-calls.js";
+import { colourAt } from "../../../harness/picture.js";
 import { ReferenceComputer } from "../../../harness/reference.js";
 import { until } from "../../../harness/until.js";
 import { XTestClient, type XTestWindow } from "../../../harness/x-client.js";
-import { Xvfb } from "../../../harness/xvfb.js";
+import { XServer } from "../../../harness/x-server.js";
 
-let server: Xvfb;
+let server: XServer;
 let x: XTestClient;
 let window: XTestWindow;
 let computer: ReferenceComputer;
 let agent: TestCaller;
 beforeAll(async () => {
-  server = await Xvfb.start();
+  server = await XServer.xvfb();
   x = await XTestClient.open(server.display);
   window = await x.window();
   computer = await ReferenceComputer.start(server.display);
@@ -35,15 +35,6 @@ function paint(colour: number, [left, top, width, height] = [0, 0, 1280, 800]): 
 async function shot(by = agent, args = {}): Promise<{ png: Buffer; frame: string }> {
   const result = await by.call("computer_screenshot", args);
   return { png: imageBytes(result), frame: String(result.structuredContent?.frame_id) };
-}
-
-async function colourAt(png: Buffer, left: number, top: number): Promise<number> {
-  const { data } = await sharp(png)
-    .extract({ left, top, width: 1, height: 1 })
-    .removeAlpha()
-    .raw()
-    .toBuffer({ resolveWithObject: true });
-  return ((data[0] ?? 0) << 16) | ((data[1] ?? 0) << 8) | (data[2] ?? 0);
 }
 
 describe("a capture", () => {
@@ -106,31 +97,4 @@ describe("a capture", () => {
       await Promise.all(others);
     }
   }, 120_000);
-});
-
-describe("the display", () => {
-  it("is set to each of its modes, and frames from before are stale after", async () => {
-    const modes = computer.driver.displayModes;
-    expect(modes.length).toBeGreaterThan(2);
-    expect(modes[0]).toEqual([1280, 800]);
-    for (const [width, height] of [...modes, [1280, 800]] as const) {
-      const before = await shot();
-      const { width: old } = await computer.driver.display(new AbortController().signal);
-      await computer.set("computer-display", { width, height });
-      const result = await agent.call("computer_screenshot", {});
-      expect(result.structuredContent).toMatchObject({ width, height, display: { width, height, scale: 1 } });
-      if (old === width) continue;
-      expect(await agent.refusal("computer_click", { x: 1, y: 1, frame_id: before.frame })).toEqual([
-        "stale_frame",
-        "no",
-      ]);
-      await agent.ok("computer_click", { x: width - 1, y: height - 1 });
-      expect(await agent.ok("computer_pointer_position", {})).toMatchObject({
-        screen: { x: width - 1, y: height - 1 },
-      });
-    }
-    await expect(computer.set("computer-display", { width: 1280, height: 800, scale: 2 })).rejects.toMatchObject({
-      code: "unsupported",
-    });
-  });
 });
