@@ -186,6 +186,18 @@ export class EnvStore {
     return found.sort((a, b) => (a.id < b.id ? -1 : 1));
   }
 
+  /** The digests of the skills that stored envs have. Throws RecordDamaged for a record that doesn't tell. */
+  async neededSkills(): Promise<Set<string>> {
+    const needed = new Set<string>();
+    for (const { id, record } of await this.list()) {
+      if (record === undefined) {
+        throw new RecordDamaged(id, [{ object: folderOf(id) + RECORD, fault: "tampered" }], this.store.url);
+      }
+      for (const { digest } of record.skills) needed.add(digest);
+    }
+    return needed;
+  }
+
   /** The ids of the records that begin so, and when each was put. */
   async #ids(prefix: string): Promise<Map<string, Date>> {
     const found = new Map<string, Date>();

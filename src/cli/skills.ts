@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { basename, resolve } from "node:path";
 import { Command } from "commander";
+import { EnvStore } from "../bundles/env-store.js";
 import { messageOf, SetupError } from "../errors.js";
 import { fetchSkill } from "../skills/fetch-skill.js";
 import { readSkillFolder, writeSkillFolder } from "../skills/folder.js";
@@ -98,16 +99,29 @@ const listCommand = storeCommand("list")
   });
 
 const gcCommand = storeCommand("gc")
-  .description("Delete every stored skill but those to keep. Not for while others add what you don't keep.")
+  .description(
+    "Delete every stored skill but those to keep and those that stored envs have. Not for while others add or put what you " +
+      "don't keep.",
+  )
   .requiredOption("--keep <digest...>", "the digests to keep")
   .addHelpText("after", "\nExample:\n  $ agentenv skills gc --keep sha256:4f1c… sha256:90ab…")
   .action(async (given: Given & { keep: string[] }) => {
-    const result = await withStore(given, (skills) => skills.gc(given.keep.map(asDigest)));
+    await using store = await openStore(storeUrl(given.store));
+    const needed = await new EnvStore(store).neededSkills().catch((thrown: unknown) => {
+      if (!(thrown instanceof SetupError)) throw thrown;
+      const { message, hint } = thrown;
+      throw new SetupError(`${message}\nwhich skills it needs can't be told, so nothing was removed`, {
+        ...(hint === undefined ? {} : { hint }),
+        cause: thrown,
+      });
+    });
+    const result = await new SkillStore(store).gc(given.keep.map(asDigest), needed);
     if (given.json) printJson(result);
     else {
       for (const digest of result.removed) print(`removed ${digest}`);
+      for (const digest of result.needed) print(`kept ${digest}: a stored env has it`);
       for (const digest of result.unfinished) print(`left ${digest}: it is less than an hour old and not finished`);
-      note(`${result.removed.length} removed, ${result.kept.length} kept`);
+      note(`${result.removed.length} removed, ${result.kept.length + result.needed.length} kept`);
     }
   });
 

@@ -57,6 +57,16 @@ export interface AddOptions {
   onProgress?: (done: number, total: number) => void;
 }
 
+/** What became of each digest in a store. */
+export interface Collected {
+  readonly removed: string[];
+  readonly kept: string[];
+  /** Kept as well, because something else in the store needs them. */
+  readonly needed: string[];
+  /** May be being added right now. */
+  readonly unfinished: string[];
+}
+
 /**
  * Skills in an object store. A bundle's files are put first and its manifest last, so a reader finds all of it or nothing.
  * The manifest is the text that the digest is made of: nothing in a bundle has to be believed.
@@ -128,11 +138,12 @@ export class SkillStore {
   }
 
   /**
-   * Deletes every bundle but those to keep, each manifest first, and what adds left behind that never finished; an
-   * unfinished one less than an hour old stays. Content that is added while it is being deleted has to be added again, so
-   * this is not for the time in which others add. Throws SetupError, and deletes nothing, where one to keep isn't there.
+   * Deletes every bundle but those to keep and those that something else in the store needs, each manifest first, and what
+   * adds left behind that never finished; an unfinished one less than an hour old stays. Content that is added while it is
+   * being deleted has to be added again, so this is not for the time in which others add. Throws SetupError, and deletes
+   * nothing, where one to keep isn't there.
    */
-  async gc(keep: readonly string[]): Promise<{ removed: string[]; kept: string[]; unfinished: string[] }> {
+  async gc(keep: readonly string[], needed: ReadonlySet<string> = new Set()): Promise<Collected> {
     const bundles = await this.#bundles();
     const unknown = keep.filter((digest) => manifestIn(bundles.get(digest) ?? []) === undefined);
     if (unknown.length > 0) {
@@ -140,11 +151,12 @@ export class SkillStore {
         hint: "agentenv skills list shows what is there",
       });
     }
-    const result = { removed: [] as string[], kept: [] as string[], unfinished: [] as string[] };
+    const result: Collected = { removed: [], kept: [], needed: [], unfinished: [] };
     for (const [digest, objects] of bundles) {
       const manifest = manifestIn(objects);
       const youngest = Math.max(...objects.map(({ modified }) => modified.getTime()));
       if (keep.includes(digest)) result.kept.push(digest);
+      else if (needed.has(digest)) result.needed.push(digest);
       else if (manifest === undefined && Date.now() - youngest < UNFINISHED_MS) result.unfinished.push(digest);
       else {
         if (manifest !== undefined) await this.store.delete(manifest.key);

@@ -59,9 +59,19 @@ describe("gc", () => {
     await store.put(key, Buffer.from("half"));
     const age = (minutes: number) => utimesSync(join(folder, key), new Date(), new Date(Date.now() - minutes * 60_000));
     age(59);
-    expect(await new SkillStore(store).gc([])).toEqual({ removed: [], kept: [], unfinished: [SKILL.digest] });
+    expect(await new SkillStore(store).gc([])).toEqual({
+      removed: [],
+      kept: [],
+      needed: [],
+      unfinished: [SKILL.digest],
+    });
     age(61);
-    expect(await new SkillStore(store).gc([])).toEqual({ removed: [SKILL.digest], kept: [], unfinished: [] });
+    expect(await new SkillStore(store).gc([])).toEqual({
+      removed: [SKILL.digest],
+      kept: [],
+      needed: [],
+      unfinished: [],
+    });
     expect(await store.head(key)).toBeUndefined();
   });
 
@@ -69,7 +79,7 @@ describe("gc", () => {
     const store = new FolderStore(folder);
     await store.put(`${SKILLS_PREFIX}readme.txt`, Buffer.from("hi"));
     await store.put("agentenv-envs/x", Buffer.from("an env"));
-    expect(await new SkillStore(store).gc([])).toEqual({ removed: [], kept: [], unfinished: [] });
+    expect(await new SkillStore(store).gc([])).toEqual({ removed: [], kept: [], needed: [], unfinished: [] });
     expect(await store.head("agentenv-envs/x")).toBeDefined();
   });
 });
