@@ -10,9 +10,14 @@ const TRY_AGAIN_MS = 1_000;
 /** How long the end of a caller waits for its release, which goes on after that. */
 const END_MS = 1_000;
 
-interface Holding<Item> {
-  items: Item[];
+/** One press of items, which go together when their time is over. */
+interface Press {
   timer: NodeJS.Timeout | undefined;
+}
+
+interface Holding<Item> {
+  /** In the order in which they were pressed, each with its last press. */
+  readonly items: Map<Item, Press>;
   /** Takes back what `onEnd` was given. */
   forgetCaller(): void;
 }
@@ -37,27 +42,33 @@ export class Held<Item extends string> {
 
   /** What the caller holds, in the order in which it was pressed. */
   of(caller: Caller): readonly Item[] {
-    return this.#holding.get(caller)?.items ?? [];
+    return [...(this.#holding.get(caller)?.items.keys() ?? [])];
   }
 
   /** What others hold and the caller doesn't. */
   ofOthers(caller: Caller): Item[] {
     if (this.#holding.size === 0) return [];
     const own = new Set(this.of(caller));
-    const others = new Set([...this.#holding].flatMap(([each, { items }]) => (each === caller ? [] : items)));
-    return [...others].filter((item) => !own.has(item));
+    return [...this.#othersOf(caller)].filter((item) => !own.has(item));
   }
 
   /** Those of `items` that no other caller holds. */
   releasable(caller: Caller, items: readonly Item[]): Item[] {
-    const others = new Set([...this.#holding].flatMap(([each, holding]) => (each === caller ? [] : holding.items)));
+    const others = this.#othersOf(caller);
     return items.filter((item) => !others.has(item));
   }
 
-  /** The caller has pressed `items` and keeps them down. */
+  #othersOf(caller: Caller): Set<Item> {
+    return new Set([...this.#holding].flatMap(([each, { items }]) => (each === caller ? [] : [...items.keys()])));
+  }
+
+  /** The caller has pressed `items` and keeps them down; where it has ended meanwhile, until the queue is free. */
   add(caller: Caller, items: readonly Item[]): void {
-    const holding: Holding<Item> = this.#holding.get(caller) ?? { items: [], timer: undefined, forgetCaller: () => {} };
-    if (!this.#holding.has(caller)) {
+    const known = this.#holding.get(caller);
+    const holding: Holding<Item> = known ?? { items: new Map(), forgetCaller: () => {} };
+    const press: Press = { timer: undefined };
+    for (const item of items) holding.items.set(item, press);
+    if (known === undefined) {
       this.#holding.set(caller, holding);
       // Who ends a caller isn't kept waiting for input that doesn't end.
       holding.forgetCaller = caller.onEnd(async () => {
@@ -67,34 +78,27 @@ export class Held<Item extends string> {
         );
       });
     }
-    holding.items.push(...items.filter((item) => !holding.items.includes(item)));
     if (this.maxMs === undefined) return;
-    clearTimeout(holding.timer);
-    holding.timer = setTimeout(() => {
-      const due = new Set(holding.items);
-      void this.#release(caller, () => this.of(caller).filter((item) => due.has(item)));
-    }, this.maxMs());
-    holding.timer.unref();
+    // Each press has a time of its own: what is pressed later doesn't keep it down.
+    const due = () => [...holding.items].flatMap(([item, last]) => (last === press ? [item] : []));
+    press.timer = setTimeout(() => void this.#release(caller, due), this.maxMs());
+    press.timer.unref();
   }
 
   /** `items` are up again, whoever held them before. */
   remove(items: readonly Item[]): void {
-    for (const [caller, holding] of this.#holding) {
-      holding.items = holding.items.filter((item) => !items.includes(item));
-      if (holding.items.length === 0) this.#forget(caller, holding);
-    }
+    for (const caller of [...this.#holding.keys()]) this.removeOwn(caller, items);
   }
 
   /** The caller has let go of `items`; they are up unless another caller holds them. */
   removeOwn(caller: Caller, items: readonly Item[]): void {
     const holding = this.#holding.get(caller);
     if (holding === undefined) return;
-    holding.items = holding.items.filter((item) => !items.includes(item));
-    if (holding.items.length === 0) this.#forget(caller, holding);
-  }
-
-  #forget(caller: Caller, holding: Holding<Item>): void {
-    clearTimeout(holding.timer);
+    const presses = new Set(holding.items.values());
+    for (const item of items) holding.items.delete(item);
+    const left = new Set(holding.items.values());
+    for (const press of presses) if (!left.has(press)) clearTimeout(press.timer);
+    if (left.size > 0) return;
     holding.forgetCaller();
     this.#holding.delete(caller);
   }

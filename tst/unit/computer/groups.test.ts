@@ -168,6 +168,43 @@ describe("computer_keyboard_*", () => {
     expect(await me.refusal("computer_keyboard_up")).toEqual(["invalid_argument", "no"]);
   });
 
+  it("release each key max_hold_ms after it was pressed last, whatever is pressed meanwhile", async () => {
+    await using computer = await TestComputer.start(FullPaintDriver, { settings: { max_hold_ms: 200 } });
+    const me = computer.caller();
+    const from = performance.now();
+    await me.ok("computer_keyboard_down", { keys: ["Shift"] });
+    await me.ok("computer_keyboard_down", { keys: ["Alt"] });
+    let other = 0;
+    while (computer.driver.down.has("Shift") && performance.now() - from < 1_000) {
+      await me.ok("computer_keyboard_down", { keys: ["Alt"] });
+      await me.ok("computer_keyboard_down", { keys: [`F${(other % 12) + 1}`] });
+      other += 1;
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    expect(performance.now() - from).toBeGreaterThanOrEqual(195);
+    expect(performance.now() - from).toBeLessThan(400);
+    expect([...computer.driver.down]).toContain("Alt");
+    await until(() => computer.driver.down.size === 0);
+  });
+
+  it("stay down of no call whose caller ended before it was answered, and neither do buttons", async () => {
+    await using computer = await TestComputer.start(FullPaintDriver);
+    for (const [name, args, operation] of [
+      ["computer_keyboard_down", { keys: ["Shift"] }, "key down"],
+      ["computer_pointer_down", {}, "button down"],
+    ] as const) {
+      const me = computer.caller();
+      let ending: Promise<void> | undefined;
+      computer.driver.before = async (each) => {
+        if (each === operation) ending = me.caller.end();
+      };
+      await me.ok(name, args);
+      await ending;
+      await until(() => computer.driver.down.size === 0);
+      expect(computer.driver.inputs.at(-1)?.[0]).toBe(operation.replace("down", "up"));
+    }
+  });
+
   it("release a caller's keys when it ends, tried again where that fails", async () => {
     await using computer = await TestComputer.start(FullPaintDriver);
     const [me, other] = [computer.caller("me"), computer.caller("other")];
