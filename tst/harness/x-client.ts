@@ -18,7 +18,7 @@ export interface Received {
   readonly y: number;
 }
 
-const KINDS = new Map<string, Received["kind"]>([
+export const KINDS = new Map<string, Received["kind"]>([
   ["KeyPress", "key down"],
   ["KeyRelease", "key up"],
   ["ButtonPress", "button down"],

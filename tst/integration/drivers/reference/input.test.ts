@@ -3,29 +3,33 @@ import { NAMED_KEYS } from "../../../../src/computer/keys.js";
 import type { JsonObject } from "../../../../src/protocol/tool.js";
 import type { TestCaller } from "../../../fakes/computer-calls.js";
 import { ReferenceComputer } from "../../../harness/reference.js";
-import { XTestClient, type XTestWindow } from "../../../harness/x-client.js";
+import { type Received, XTestClient, type XTestWindow } from "../../../harness/x-client.js";
+import { type Recorded, XRecord } from "../../../harness/x-record.js";
 import { XServer } from "../../../harness/x-server.js";
 
 let server: XServer;
 let x: XTestClient;
 let window: XTestWindow;
+let record: XRecord;
 let computer: ReferenceComputer;
 let agent: TestCaller;
 beforeAll(async () => {
   server = await XServer.xvfb();
   x = await XTestClient.open(server.display);
   window = await x.window();
+  record = await XRecord.start(server.display);
   computer = await ReferenceComputer.start(server.display);
   agent = computer.caller("agent");
   await agent.frame();
 });
 afterAll(async () => {
   await computer?.[Symbol.asyncDispose]();
+  record?.[Symbol.dispose]();
   x?.[Symbol.dispose]();
   await server?.[Symbol.asyncDispose]();
 });
 beforeEach(async () => {
-  await window.take();
+  await arrived(true);
 });
 
 const SHIFT = 0x1;
@@ -35,9 +39,18 @@ const ALT = 0x8;
 
 const keyboard = (settings: JsonObject) => computer.set("computer-keyboard", settings);
 
+/** What has come since the last time, as the server recorded it. It has to be what the application got, event by event. */
+async function arrived(motions = false): Promise<Recorded[]> {
+  const got = await window.take(motions);
+  const recorded = await record.take(got.length, motions);
+  const shown = ({ kind, detail, state, x: left, y: top }: Received) => ({ kind, detail, state, x: left, y: top });
+  expect(got.map(shown)).toEqual(recorded.map(shown));
+  return recorded;
+}
+
 /** The key presses that came since the last time, as keysyms. */
 async function pressed(): Promise<number[]> {
-  const downs = (await window.take()).filter(({ kind }) => kind === "key down");
+  const downs = (await arrived()).filter(({ kind }) => kind === "key down");
   return Promise.all(downs.map(({ detail }) => x.keysym(detail)));
 }
 
@@ -50,7 +63,7 @@ describe("the pointer", () => {
     ["forward", 9],
   ])("%s arrives as button %i, where it was asked for", async (button, number) => {
     await agent.ok("computer_click", { x: 321, y: 123, button });
-    const [down, up, ...more] = await window.take();
+    const [down, up, ...more] = await arrived();
     expect(down).toMatchObject({ kind: "button down", detail: number, x: 321, y: 123 });
     expect(up).toMatchObject({ kind: "button up", detail: number });
     expect(more).toEqual([]);
@@ -58,11 +71,11 @@ describe("the pointer", () => {
 
   it("held modifiers are in the state of every event of a call, and up after it", async () => {
     await agent.ok("computer_scroll", { x: 200, y: 200, direction: "down", amount: 3, modifiers: ["Control"] });
-    const wheel = (await window.take()).filter(({ detail, kind }) => detail === 5 && kind.startsWith("button"));
+    const wheel = (await arrived()).filter(({ detail, kind }) => detail === 5 && kind.startsWith("button"));
     expect(wheel).toHaveLength(6);
     expect(wheel.every(({ state }) => (state & CONTROL) !== 0)).toBe(true);
     await agent.ok("computer_click", { x: 200, y: 200, count: 3, modifiers: ["Control", "Shift", "Alt"] });
-    const clicks = (await window.take()).filter(({ kind }) => kind.startsWith("button"));
+    const clicks = (await arrived()).filter(({ kind }) => kind.startsWith("button"));
     expect(clicks).toHaveLength(6);
     const all = CONTROL | SHIFT | ALT;
     expect(clicks.every(({ state }) => (state & all) === all)).toBe(true);
@@ -72,7 +85,7 @@ describe("the pointer", () => {
   it("each wheel direction has its button", async () => {
     for (const [direction, button] of Object.entries({ up: 4, down: 5, left: 6, right: 7 })) {
       await agent.ok("computer_scroll", { x: 10, y: 10, direction, amount: 1 });
-      expect((await window.take()).map(({ detail }) => detail)).toEqual([button, button]);
+      expect((await arrived()).map(({ detail }) => detail)).toEqual([button, button]);
     }
   });
 
@@ -84,7 +97,7 @@ describe("the pointer", () => {
     const started = performance.now();
     await agent.ok("computer_drag", { path, duration_ms: 400 });
     expect(performance.now() - started).toBeGreaterThan(380);
-    const events = await window.take(true);
+    const events = await arrived(true);
     const down = events.findIndex(({ kind }) => kind === "button down");
     const up = events.findIndex(({ kind }) => kind === "button up");
     expect([events[down]?.x, events[down]?.y]).toEqual(path[0]);
@@ -99,7 +112,7 @@ describe("the pointer", () => {
   it("100 clicks land in order", async () => {
     const points = Array.from({ length: 100 }, (_, index) => [(index * 37) % 1280, (index * 91) % 800] as const);
     for (const [px, py] of points) await agent.ok("computer_click", { x: px, y: py });
-    const downs = (await window.take()).filter(({ kind }) => kind === "button down");
+    const downs = (await arrived()).filter(({ kind }) => kind === "button down");
     expect(downs.map((event) => [event.x, event.y])).toEqual(points);
   });
 });
@@ -121,7 +134,7 @@ describe("keys", () => {
       seen.set(key, keysyms[0] ?? 0);
       // Locks are put back.
       if (key.endsWith("Lock")) await agent.ok("computer_key", { keys: [key] });
-      await window.take();
+      await arrived();
     }
     expect(refused).toEqual(["FnLock", "Symbol", "SymbolLock", "Accept"]);
     // By keysymdef.h and XF86keysym.h: some from each of the header's parts.
@@ -148,14 +161,14 @@ describe("keys", () => {
     await agent.ok("computer_key", { keys: ["F5"] });
     await agent.ok("computer_key", { keys: ["CapsLock"] });
     await agent.ok("computer_key", { keys: ["F6"] });
-    const states = (await window.take()).filter(({ kind }) => kind === "key down").map(({ state }) => state & LOCK);
+    const states = (await arrived()).filter(({ kind }) => kind === "key down").map(({ state }) => state & LOCK);
     // Caps Lock's own press comes before the lock.
     expect(states).toEqual([0, LOCK, LOCK, 0]);
   });
 
   it("a chord is pressed in order, released in reverse, and its modifiers apply", async () => {
     await agent.ok("computer_key", { keys: ["Control", "Shift", "T"] });
-    const events = await window.take();
+    const events = await arrived();
     expect(events.map(({ kind }) => kind)).toEqual(["key down", "key down", "key down", "key up", "key up", "key up"]);
     const codes = events.map(({ detail }) => detail);
     expect(codes.slice(3)).toEqual(codes.slice(0, 3).reverse());
