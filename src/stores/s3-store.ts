@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { addAbortSignal, type Readable } from "node:stream";
 import type { S3Client, S3ClientConfig } from "@aws-sdk/client-s3";
-import { messageOf } from "../errors.js";
+import { messageOf, SetupError } from "../errors.js";
 import { checkKey, checkPrefix, type ObjectInfo, type ObjectPage, type ObjectStore } from "./object-store.js";
 import { type RetryPolicy, withRetries } from "./retry.js";
 import { BodyChanged, BodyLost, isAbsent, mayPass, storeFailure } from "./s3-failures.js";
@@ -44,10 +44,20 @@ export class S3Store implements ObjectStore {
     this.#name = `the store ${url}`;
   }
 
-  /** Asks the store nothing yet. The library is loaded here, so that whoever opens no such store doesn't pay for it. */
+  /**
+   * Asks the store nothing yet. The library is loaded here, so that whoever opens no such store doesn't pay for it. Throws a
+   * SetupError where neither the URL nor AWS's own settings say the region.
+   */
   static async open(url: string, location: S3Location, policy?: RetryPolicy): Promise<S3Store> {
     const sdk = await import("@aws-sdk/client-s3");
-    return new S3Store(url, sdk, new sdk.S3Client(configOf(location)), location, policy);
+    const client = new sdk.S3Client(configOf(location));
+    await client.config.region().catch((cause: unknown) => {
+      throw new SetupError(`the store ${url} is in no region that anything names`, {
+        hint: "add ?region=… to its URL, or set AWS_REGION; a server of your own needs ?endpoint=… instead",
+        cause,
+      });
+    });
+    return new S3Store(url, sdk, client, location, policy);
   }
 
   async put(key: string, bytes: Uint8Array): Promise<void> {
