@@ -85,6 +85,27 @@ export class Held<Item extends string> {
     press.timer.unref();
   }
 
+  /**
+   * A call that failed may have pressed `items`. Within its turn they are let go of, but those that the caller held before;
+   * where that fails they are taken for held. Never rejects.
+   */
+  async takeBack(caller: Caller, items: readonly Item[]): Promise<void> {
+    const before = this.of(caller);
+    const pressed = items.filter((item) => !before.includes(item)).reverse();
+    if (pressed.length === 0) return;
+    this.add(caller, pressed);
+    try {
+      const up = this.releasable(caller, pressed);
+      if (up.length > 0) await this.release(up);
+      this.removeOwn(caller, pressed);
+    } catch (thrown) {
+      this.log.warn(
+        { err: thrown, held: this.what },
+        `a ${this.what} that a failed call pressed could not be released`,
+      );
+    }
+  }
+
   /** `items` are up again, whoever held them before. */
   remove(items: readonly Item[]): void {
     for (const caller of [...this.#holding.keys()]) this.removeOwn(caller, items);

@@ -60,7 +60,7 @@ function downTool(computer: Computer, keyboard: KeyboardGroup): ServedTool {
     },
   );
 
-  /** From the press on the keys count as held, so that they are let go of whatever happens. */
+  /** From the press on the keys count as held, so that they are let go of whatever happens; at once where it fails. */
   async function press(
     chord: readonly string[],
     signal: AbortSignal,
@@ -71,7 +71,7 @@ function downTool(computer: Computer, keyboard: KeyboardGroup): ServedTool {
       computer.keys.add(delivery.caller, chord);
       return effect ?? undefined;
     } catch (thrown) {
-      if (delivery.mayHaveSent(thrown)) computer.keys.add(delivery.caller, chord);
+      if (delivery.mayHaveSent(thrown)) delivery.outlast(computer.keys.takeBack(delivery.caller, chord));
       throw thrown;
     }
   }

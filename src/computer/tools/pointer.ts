@@ -122,8 +122,7 @@ function buttonTool(
       computer.buttons.add(delivery.caller, [which]);
       return effect ?? undefined;
     } catch (thrown) {
-      // What may be down is let go of with the caller, as what is.
-      if (delivery.mayHaveSent(thrown)) computer.buttons.add(delivery.caller, [which]);
+      if (delivery.mayHaveSent(thrown)) delivery.outlast(computer.buttons.takeBack(delivery.caller, [which]));
       throw thrown;
     }
   }

@@ -247,13 +247,38 @@ describe("computer_keyboard_*", () => {
     expect(held).toEqual({ own: ["Shift", "a"], others: ["Alt"] });
   });
 
-  it("take keys that may be down as held, where pressing them failed", async () => {
+  it("let go at once of what a failed call may have pressed, but not of what its caller held before", async () => {
     await using computer = await TestComputer.start(FullPaintDriver);
     const me = computer.caller();
+    await me.ok("computer_keyboard_down", { keys: ["Shift"] });
+    const lost = ["key down", "button down"];
     computer.driver.before = async (operation) => {
-      if (operation === "key down") throw new Error("lost");
+      if (lost.includes(operation)) throw new Error("lost");
+    };
+    expect(await me.refusal("computer_keyboard_down", { keys: ["Shift", "a", "b"] })).toEqual([
+      "delivery_failed",
+      "unknown",
+    ]);
+    expect(await me.refusal("computer_pointer_down")).toEqual(["delivery_failed", "unknown"]);
+    // The next input comes after it.
+    await me.ok("computer_type", { text: "x" });
+    expect(computer.driver.inputs.slice(1).map(([operation, what]) => [operation, what])).toEqual([
+      ["key up", ["b", "a"]],
+      ["button up", "left"],
+      ["type", "x"],
+    ]);
+    expect([...computer.driver.down]).toEqual(["Shift"]);
+  });
+
+  it("take keys that a failed call may have pressed as held, where letting go of them fails too", async () => {
+    await using computer = await TestComputer.start(FullPaintDriver);
+    const me = computer.caller();
+    let failing = true;
+    computer.driver.before = async (operation) => {
+      if (failing && operation.startsWith("key ")) throw new Error("lost");
     };
     expect(await me.refusal("computer_keyboard_down", { keys: ["a"] })).toEqual(["delivery_failed", "unknown"]);
+    failing = false;
     await me.caller.end();
     expect(computer.driver.inputs).toEqual([["key up", ["a"]]]);
   });
