@@ -4,8 +4,10 @@ import { messageOf } from "../errors.js";
 import { SkillRefused } from "./refused.js";
 import { isScript, MAX_BYTES, MAX_FILES, type Skill, SkillIntake } from "./skill.js";
 
+/** In bytes. */
+const BLOCK = 512;
 /** The largest pack of a skill that the limits allow: three blocks a file for headers and a long path, one of padding. */
-export const MAX_PACK_BYTES = MAX_BYTES + (4 * 512 + 1024) * MAX_FILES + 1024;
+export const MAX_PACK_BYTES = MAX_BYTES + (4 * BLOCK + 1024) * MAX_FILES + 2 * BLOCK;
 
 /**
  * A skill as a tar, its files in a folder of its name. The bytes depend on the content alone: sorted paths, the epoch as
@@ -32,21 +34,26 @@ export async function unpackSkill(bytes: Buffer, origin: string): Promise<Skill>
   const entries = extract();
   entries.end(bytes);
   let folder: string | undefined;
-  let last = "the tar";
+  let at = "the tar";
   let headers = 0;
   try {
     for await (const entry of entries as AsyncIterable<unknown> as AsyncIterable<Entry>) {
-      last = entry.header.name;
+      at = entry.header.name;
       headers += 1;
-      if (headers > 2 * MAX_FILES) throw intake.refuse(last, `is one of more than ${2 * MAX_FILES} entries`);
+      if (headers > 2 * MAX_FILES) throw intake.refuse(at, `is one of more than ${2 * MAX_FILES} entries`);
       folder = await takeEntry(entry, intake, folder);
+      at = `what follows ${entry.header.name}`;
     }
   } catch (thrown) {
     if (thrown instanceof SkillRefused) throw thrown;
-    throw intake.refuse(last, `can't be read: ${messageOf(thrown)}`, {
+    throw intake.refuse(at, `can't be read: ${messageOf(thrown)}`, {
       hint: "it has to be a tar that is not compressed",
       cause: thrown,
     });
+  }
+  // The library doesn't ask for it: without it a tar that was cut between two files would be a skill with fewer.
+  if (!bytes.subarray(-2 * BLOCK).equals(Buffer.alloc(2 * BLOCK))) {
+    throw intake.refuse("the tar", "lacks the two empty blocks at its end: it was cut");
   }
   return intake.finish(folder);
 }
@@ -61,7 +68,8 @@ async function takeEntry(entry: Entry, intake: SkillIntake, folder: string | und
   checkKind(header, intake);
   const isFolder = header.type === "directory";
   const path = found.replace(/^(\.\/)+/, "");
-  const whole = isFolder ? path.replace(/\/$/, "") : path;
+  // The root of a disk stays what it is.
+  const whole = isFolder ? path.replace(/(?<=.)\/$/, "") : path;
   if (isFolder && (whole === "" || whole === ".")) {
     entry.resume();
     return folder as string;

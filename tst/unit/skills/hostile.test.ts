@@ -333,6 +333,30 @@ const TARS: { what: string; tar: () => Promise<Buffer>; path: string; reason: Re
     reason: /can't be read/,
   },
   {
+    what: "an end between two files, where a copy of it was cut",
+    tar: async () => (await tarOf(good, { name: `${NAME}/lost`, content: "x" })).subarray(0, 1024),
+    path: "the tar",
+    reason: /two empty blocks/,
+  },
+  {
+    what: "a size below zero, so that what follows is no header",
+    tar: async () => withSize(await tarOf(good, { name: `${NAME}/big`, content: "x" }), -1),
+    path: `what follows ${NAME}/big`,
+    reason: /can't be read/,
+  },
+  {
+    what: "the root of a disk as a folder",
+    tar: () => tarOf({ name: "/", type: "directory" }, good),
+    path: "/",
+    reason: /absolute/,
+  },
+  {
+    what: "a long name that climbs out, as GNU writes it",
+    tar: () => tarOf(good, { name: `${NAME}/${"deep/".repeat(40)}${"../".repeat(60)}evil` }),
+    path: `${NAME}/${"deep/".repeat(40)}${"../".repeat(60)}evil`,
+    reason: /leaves its folder/,
+  },
+  {
     what: "text that is no tar",
     tar: async () => Buffer.alloc(4096, "not a tar "),
     path: "the tar",
