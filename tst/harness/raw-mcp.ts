@@ -22,13 +22,18 @@ export class RawMcp implements AsyncDisposable {
     private readonly answers: RawAnswers,
   ) {}
 
-  /** Initializes; what the server answered is `hello`. */
-  static async connect(url: string, capabilities: object = {}, answers: RawAnswers = {}): Promise<RawMcp> {
+  /** Initializes; what the server answered is `hello`. Where it doesn't listen it has no connection between requests. */
+  static async connect(
+    url: string,
+    capabilities: object = {},
+    answers: RawAnswers = {},
+    listens = true,
+  ): Promise<RawMcp> {
     const client = new RawMcp(url, answers);
     const info = { protocolVersion: "2025-11-25", capabilities, clientInfo: { name: "raw", version: "1" } };
     client.hello = await client.request("initialize", JSON.stringify(info));
     await client.post('{"jsonrpc":"2.0","method":"notifications/initialized"}');
-    await client.#listen();
+    if (listens) await client.#listen();
     return client;
   }
 
@@ -100,6 +105,11 @@ export class RawMcp implements AsyncDisposable {
     });
     this.#session = response.headers.get("mcp-session-id") ?? this.#session;
     return response;
+  }
+
+  /** Closes its connections and says nothing, as a client that was killed. */
+  drop(): void {
+    this.#abort.abort();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
