@@ -15,11 +15,11 @@ export class ReferenceComputer implements AsyncDisposable {
     private readonly session: FakeSession,
   ) {}
 
-  static async start(display: string, settings: JsonObject = {}): Promise<ReferenceComputer> {
+  static async start(display: string, settings: JsonObject = {}, callDeadlineMs = 110_000): Promise<ReferenceComputer> {
     const log = new FakeLog();
     const session = { ...fakeSession(), display };
     const quick = { tap_hold_ms: 0, type_delay_ms: 0, ...settings };
-    const driver = new ReferenceDriver({ session, log, settings: ComputerSettings.parse(quick) });
+    const driver = new ReferenceDriver({ session, log, settings: ComputerSettings.parse(quick), callDeadlineMs });
     await driver.prepare();
     return new ReferenceComputer(driver, await Application.build(driver, log), log, session);
   }
