@@ -82,6 +82,46 @@ describe("the pointer", () => {
     expect(await x.keysDown()).toEqual([]);
   });
 
+  it("modifiers that the caller holds are in the state of each of its calls' events, and what others hold in none", async () => {
+    const [holder, other] = [computer.caller("holder"), computer.caller("other")];
+    await other.frame();
+    await holder.ok("computer_keyboard_down", { keys: ["Control", "Shift"] });
+    const path = [
+      [10, 10],
+      [60, 60],
+    ];
+    const calls = [
+      ["computer_click", { x: 5, y: 5, count: 2 }],
+      ["computer_scroll", { x: 5, y: 5, direction: "up", amount: 2 }],
+      ["computer_drag", { path, duration_ms: 0 }],
+      ["computer_pointer_move", { x: 30, y: 30 }],
+      ["computer_pointer_down", {}],
+      ["computer_pointer_up", {}],
+      ["computer_key", { keys: ["F7"], repeat: 2 }],
+    ] as const;
+    for (const [by, wanted] of [
+      [holder, CONTROL | SHIFT],
+      [other, 0],
+    ] as const) {
+      await by.frame();
+      for (const [name, args] of calls) {
+        const before = await x.keysDown();
+        await arrived(true);
+        await by.ok(name, args);
+        // What is let up for the call and pressed again after it are the modifiers themselves.
+        const events = (await arrived(true)).filter(
+          ({ kind, detail }) => !kind.startsWith("key") || !before.includes(detail),
+        );
+        expect(events.length, name).toBeGreaterThan(0);
+        const states = new Set(events.map(({ state }) => state & (CONTROL | SHIFT)));
+        expect([...states], `${name} by ${by.caller.session}`).toEqual([wanted]);
+        expect(await x.keysDown()).toEqual(before);
+      }
+    }
+    await holder.caller.end();
+    expect(await x.keysDown()).toEqual([]);
+  });
+
   it("each wheel direction has its button", async () => {
     for (const [direction, button] of Object.entries({ up: 4, down: 5, left: 6, right: 7 })) {
       await agent.ok("computer_scroll", { x: 10, y: 10, direction, amount: 1 });
