@@ -15,7 +15,7 @@ export async function openStore(url: string, policy?: RetryPolicy): Promise<Obje
   const parsed = URL.canParse(url) ? new URL(url) : undefined;
   switch (parsed?.protocol) {
     case "file:":
-      return openFolder(parsed);
+      return openFolder(parsed, url);
     case "s3:":
       return S3Store.open(parsed.href, s3Location(parsed), policy);
     default:
@@ -25,13 +25,25 @@ export async function openStore(url: string, policy?: RetryPolicy): Promise<Obje
   }
 }
 
-function openFolder(url: URL): FolderStore {
-  if (url.host !== "" || url.search !== "" || url.hash !== "") {
-    throw new SetupError(`${url.href} is no folder's URL`, {
+function openFolder(url: URL, given: string): FolderStore {
+  const path = decoded(url.pathname.replaceAll(/%2f/gi, "%00"));
+  // Without the slashes it would be read as one of the root's folders, where one beside the person was meant.
+  if (!/^file:\/\/\//i.test(given) || url.search !== "" || url.hash !== "" || path === undefined) {
+    throw new SetupError(`${given} is no folder's URL`, {
       hint: "it has three slashes and nothing behind the path: file:///var/lib/store",
     });
   }
   return new FolderStore(fileURLToPath(url).replace(/(?<=.)\/+$/, ""));
+}
+
+/** What a URL's path says, undefined where that is no path. */
+function decoded(path: string): string | undefined {
+  try {
+    const text = decodeURIComponent(path);
+    return /\p{Cc}/u.test(text) ? undefined : text;
+  } catch {
+    return undefined;
+  }
 }
 
 function s3Location(url: URL): S3Location {
@@ -51,11 +63,13 @@ function s3Location(url: URL): S3Location {
   if (endpoint !== null && !/^https?:\/\/[^@]+$/.test(endpoint)) {
     throw refuse("has an endpoint that is no http or https URL", "such as ?endpoint=http://127.0.0.1:9000");
   }
+  const prefix = decoded(url.pathname)?.replace(/^\/+|\/+$/g, "");
+  if (prefix === undefined || prefix.includes("//") || url.hash !== "") throw refuse("has a prefix that can't be one");
   const pathStyle = choice(url, "path-style", ["true", "false"], refuse);
   const region = url.searchParams.get("region");
   return {
     bucket: url.hostname,
-    prefix: decodeURIComponent(url.pathname).replace(/^\/+|\/+$/g, ""),
+    prefix,
     checksums: choice(url, "checksums", ["default", "md5"], refuse) ?? "default",
     ...(endpoint === null ? {} : { endpoint }),
     ...(region === null ? {} : { region }),
