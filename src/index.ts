@@ -13,7 +13,7 @@ export type { JsonAnswer, RequestOptions } from "./client/json-request.js";
 export { RemoteError, type RemoteErrorFields } from "./client/remote-error.js";
 export { ComputerDriver, type DriverOptions } from "./computer/driver.js";
 export type { InputTurn } from "./computer/input-queue.js";
-export type { SupportedKeys } from "./computer/keys.js";
+export { PRINTABLE_KEYS, type SupportedKeys } from "./computer/keys.js";
 export type { ComputerLog } from "./computer/log.js";
 export type {
   Capture,

@@ -5,9 +5,11 @@ import {
   chordOf,
   isOneCharacter,
   NAMED_KEYS,
+  saidKeys,
   untypeable,
 } from "../../../src/computer/keys.js";
 import { AgentEnvError } from "../../../src/errors.js";
+import { PRINTABLE_KEYS } from "../../../src/index.js";
 
 function refused(run: () => unknown): AgentEnvError {
   try {
@@ -84,5 +86,19 @@ describe("characters", () => {
     expect(untypeable("a\tb\nc — ü 東 😀")).toEqual([]);
     expect(untypeable("\u001b[A\r\u0085\u0000\u007f")).toEqual(["U+0000", "U+000D", "U+001B", "U+007F", "U+0085"]);
     expect(untypeable("ok \ud800 bad")).toEqual(["U+D800"]);
+  });
+});
+
+describe("the keys of a computer, in words,", () => {
+  it("are any printable ASCII character where it has all 95 of them, and not a list", () => {
+    expect(PRINTABLE_KEYS).toHaveLength(95);
+    expect(saidKeys(["Enter", ...PRINTABLE_KEYS, "F1", "F2", "F3"])).toBe(
+      "any printable ASCII character, Enter, F1 to F3",
+    );
+    expect(saidKeys("all")).toBe("every key that W3C names, and any character");
+  });
+
+  it("are each of them where there are fewer", () => {
+    expect(saidKeys(["a", " ", "Tab", "F1", "F3"])).toBe("a, the space, Tab, F1, F3");
   });
 });
