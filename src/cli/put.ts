@@ -87,9 +87,9 @@ async function check(env: BundleEnv, store: string): Promise<CheckedEnv> {
   const { module } = checkEnv(folder, file, {});
   if (file.type === "class" && isBuiltHere(folder, module)) {
     throw new SetupError(
-      `${source}: module: ${module} is built with agent-env itself, and its record could not hold that`,
+      `${source}: module: ${module} is a part of agent-env, and runs as its build made it; a record holds the env's folder alone`,
       {
-        hint: "`agentenv init` writes an env of its own, which can be put",
+        hint: "put an env of your own: `agentenv init my-env` writes one, a class with all that it needs in its folder",
       },
     );
   }

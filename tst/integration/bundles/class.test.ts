@@ -147,7 +147,12 @@ describe("agentenv put refuses, before it starts anything,", () => {
   });
 
   it("an env whose class is a part of agent-env, which no record could hold", async () => {
-    await refused(join(packageRoot, "bundles/shop"), /shop\.ts#Shop is built with agent-env itself/, /agentenv init/);
+    await refused(
+      join(packageRoot, "bundles/shop"),
+      /shop\.ts#Shop is a part of agent-env, and runs as its build made it/,
+      /holds the env's folder alone/,
+      /agentenv init my-env/,
+    );
   });
 
   it("a store that can't be used", async () => {
