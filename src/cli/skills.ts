@@ -110,7 +110,7 @@ const gcCommand = storeCommand("gc")
     const needed = await new EnvStore(store).neededSkills().catch((thrown: unknown) => {
       if (!(thrown instanceof SetupError)) throw thrown;
       const { message, hint } = thrown;
-      throw new SetupError(`${message}\nwhich skills it needs can't be told, so nothing was removed`, {
+      throw new SetupError(`${message}\nnothing was removed: which skills the stored envs have can't be told`, {
         ...(hint === undefined ? {} : { hint }),
         cause: thrown,
       });
