@@ -82,9 +82,8 @@ async function send(
     turn.delivered();
     // What is sent next, by whomever, comes after what this input set off in the window manager; a picture shows it.
     if (PASSED_ON.has(call.planned.kind)) {
-      const settled = computer.inputSettled();
-      if (call.screenshot) await settled;
-      else turn.outlast(settled);
+      if (call.screenshot) await computer.inputSettled();
+      else turn.outlast(afterAnswer(() => computer.inputSettled()));
     }
     return effect ?? undefined;
   } catch (thrown) {
@@ -94,6 +93,12 @@ async function send(
     turn.outlast(work);
     throw error;
   }
+}
+
+/** What `run` comes to, begun behind the answer that is being sent: it would take a processor from whoever waits for that. */
+async function afterAnswer(run: () => Promise<void>): Promise<void> {
+  await new Promise(setImmediate);
+  await run();
 }
 
 async function started(send: () => Promise<Effect | undefined> | Promise<void>): Promise<Effect | undefined> {

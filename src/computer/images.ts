@@ -1,7 +1,8 @@
-import { endianness } from "node:os";
 import sharp, { type Sharp } from "sharp";
 import { AgentEnvError } from "../errors.js";
+import { Canvas, type Drawn } from "./canvas.js";
 import type { Capture } from "./operations.js";
+import { pngOf, type Strip } from "./png-strips.js";
 import type { Box } from "./spaces.js";
 
 /** The JPEG quality of a screenshot that names none. */
@@ -17,8 +18,6 @@ const MAX_SPARE = 2;
 // Every picture is decoded once or never, so a cache of decoded ones would only hold memory.
 sharp.cache(false);
 
-type Raw = Exclude<Capture, { png: Buffer }>;
-
 export interface Size {
   readonly width: number;
   readonly height: number;
@@ -27,7 +26,8 @@ export interface Size {
 /** The pixels of a frame. They are kept as a PNG, encoded at most once, and decoded only for a crop or a JPEG. */
 export class Picture {
   /** Raw pixels, ten times as large as the PNG: let go of as soon as there is one and nothing reads them. */
-  #rgb: Pixels | undefined;
+  #rgb: Buffer | undefined;
+  #strips: readonly Strip[] = [];
   #readers = 0;
   #encoded = false;
   #png: Promise<Buffer> | undefined;
@@ -37,27 +37,31 @@ export class Picture {
   private constructor(
     readonly width: number,
     readonly height: number,
-    pixels: Buffer | Pixels,
-    base64?: Buffer,
+    pixels: { png: Buffer; base64?: Buffer } | Drawn,
   ) {
-    if (Buffer.isBuffer(pixels)) this.#png = Promise.resolve(pixels);
-    else this.#rgb = pixels;
-    this.#base64 = base64;
+    if ("png" in pixels) {
+      this.#png = Promise.resolve(pixels.png);
+      this.#base64 = pixels.base64;
+    } else {
+      this.#rgb = pixels.rgb;
+      this.#strips = pixels.strips;
+    }
   }
 
-  /** Throws a TypeError for a capture that is no picture. */
-  static of(capture: Capture): Picture {
-    if ("png" in capture) {
-      const { width, height } = pngSize(capture.png);
-      return new Picture(width, height, capture.png, capture.base64);
+  /** Throws a TypeError for a capture that is no picture. `canvas` is what the same screen showed before. */
+  static of(capture: Capture, canvas = new Canvas()): Picture {
+    if (!("png" in capture)) {
+      return new Picture(capture.width, capture.height, canvas.draw(capture, SPARE.take));
     }
-    return new Picture(capture.width, capture.height, rgbOf(capture));
+    const { width, height } = pngSize(capture.png);
+    return new Picture(width, height, capture);
   }
 
   png(): Promise<Buffer> {
-    this.#png ??= this.#reading(async (pixels) => {
-      const png = await pixels.png(PNG).toBuffer();
+    this.#png ??= this.#holding(async (rgb) => {
+      const png = await pngOf(this.#strips, rgb, this.width, this.height);
       this.#encoded = true;
+      this.#strips = [];
       return png;
     });
     return this.#png;
@@ -96,19 +100,25 @@ export class Picture {
     const { left, top, width, height } = box;
     return this.#reading(async (pixels) => {
       const png = await pixels.extract({ left, top, width, height }).png(PNG).toBuffer();
-      return new Picture(width, height, png);
+      return new Picture(width, height, { png });
     });
   }
 
   async #reading<T>(read: (pixels: Sharp) => Promise<T>): Promise<T> {
     if (this.#rgb === undefined) return read(sharp(await this.png(), { limitInputPixels: false }));
+    return this.#holding((rgb) => read(sharp(rgb, { raw: { width: this.width, height: this.height, channels: 3 } })));
+  }
+
+  /** Works on the raw pixels, and lets go of them once there is a PNG and nobody else works on them. */
+  async #holding<T>(work: (rgb: Buffer) => Promise<T>): Promise<T> {
+    const rgb = this.#rgb as Buffer;
     this.#readers += 1;
     try {
-      return await read(sharp(this.#rgb.bytes, { raw: { width: this.width, height: this.height, channels: 3 } }));
+      return await work(rgb);
     } finally {
       this.#readers -= 1;
       if (this.#encoded && this.#readers === 0) {
-        if (this.#rgb.ours) SPARE.give(this.#rgb.bytes);
+        SPARE.give(rgb);
         this.#rgb = undefined;
       }
     }
@@ -120,21 +130,14 @@ export function toBase64(bytes: Buffer): Buffer {
   return Buffer.from(bytes.toString("base64"), "latin1");
 }
 
-/** Three bytes a pixel. */
-interface Pixels {
-  readonly bytes: Buffer;
-  /** Whether the buffer was made here, and not by the driver. */
-  readonly ours: boolean;
-}
-
 /** Buffers to be used again: a screen's pixels are megabytes, and such buffers pile up until they are collected. */
 class SpareBuffers {
   readonly #spare: Buffer[] = [];
 
-  take(size: number): Buffer {
+  readonly take = (size: number): Buffer => {
     const at = this.#spare.findIndex((buffer) => buffer.length === size);
     return (at === -1 ? undefined : this.#spare.splice(at, 1)[0]) ?? Buffer.allocUnsafeSlow(size);
-  }
+  };
 
   give(buffer: Buffer): void {
     this.#spare.push(buffer);
@@ -154,49 +157,9 @@ function pngSize(png: Buffer): Size {
   return { width: png.readUInt32BE(16), height: png.readUInt32BE(20) };
 }
 
-/** A capture's pixels as sharp takes them, three bytes each; a fourth byte is no alpha and is dropped. */
-function rgbOf({ raw, layout, width, height }: Raw): Pixels {
-  const step = layout === "RGB" ? 3 : 4;
-  if (raw.length !== width * height * step) {
-    throw new TypeError(`the capture has ${raw.length} bytes, not those of ${width}x${height} pixels in ${layout}`);
-  }
-  if (layout === "RGB") return { bytes: raw, ours: false };
-  const rgb = SPARE.take(width * height * 3);
-  dropFourth(raw, rgb, layout === "BGRX");
-  return { bytes: rgb, ours: true };
-}
-
-/** Copies three bytes of every four, turned round where `swap` says so. */
-function dropFourth(from: Buffer, to: Buffer, swap: boolean): void {
-  const [first, third] = swap ? [2, 0] : [0, 2];
-  const pixels = from.length / 4;
-  let done = 0;
-  if (LITTLE_ENDIAN && from.byteOffset % 4 === 0 && to.byteOffset % 4 === 0) {
-    // Four pixels at a time, as three words: the same in two thirds of the time.
-    const words = new Uint32Array(from.buffer, from.byteOffset, pixels);
-    const out = new Uint32Array(to.buffer, to.byteOffset, Math.floor((pixels * 3) / 4));
-    const pixel = swap ? turned : straight;
-    for (let at = 0; done + 4 <= pixels; done += 4, at += 3) {
-      const b = pixel(words[done + 1] as number);
-      const c = pixel(words[done + 2] as number);
-      out[at] = pixel(words[done] as number) | (b << 24);
-      out[at + 1] = (b >>> 8) | (c << 16);
-      out[at + 2] = (c >>> 16) | (pixel(words[done + 3] as number) << 8);
-    }
-  }
-  for (; done < pixels; done += 1) {
-    to[done * 3] = from[done * 4 + first] as number;
-    to[done * 3 + 1] = from[done * 4 + 1] as number;
-    to[done * 3 + 2] = from[done * 4 + third] as number;
-  }
-}
-
-const LITTLE_ENDIAN = endianness() === "LE";
-const straight = (word: number) => word & 0xffffff;
-const turned = (word: number) => ((word >>> 16) & 0xff) | (word & 0xff00) | ((word & 0xff) << 16);
-
 /** The picture of a capture, the same one for the same capture. */
 export class PictureCache {
+  readonly #canvas = new Canvas();
   readonly #pictures = new WeakMap<Capture, Picture>();
 
   /** Throws `internal` for a capture that is no picture. */
@@ -204,7 +167,7 @@ export class PictureCache {
     let picture = this.#pictures.get(capture);
     if (picture === undefined) {
       try {
-        picture = Picture.of(capture);
+        picture = Picture.of(capture, this.#canvas);
       } catch (thrown) {
         throw new AgentEnvError("internal", thrown instanceof Error ? thrown.message : String(thrown), {
           applied: "no",

@@ -1,6 +1,8 @@
 /** One thing whose time is taken; `run` is one call. */
 export interface Contender {
   readonly name: string;
+  /** What has to be there before each call, and isn't timed. */
+  readonly before?: () => Promise<unknown>;
   run(): Promise<unknown>;
 }
 
@@ -34,6 +36,7 @@ export async function takeTurns(
   for (let round = -warmUp; round < rounds; round += 1) {
     for (let turn = 0; turn < contenders.length; turn += 1) {
       const contender = contenders[(turn + Math.max(0, round)) % contenders.length] as Contender;
+      await contender.before?.();
       const started = performance.now();
       await contender.run();
       if (round >= 0) samples.get(contender.name)?.push(performance.now() - started);
