@@ -132,6 +132,7 @@ export class SkillStore {
       const bytes = files === "tampered" ? 0 : files.reduce((sum, { size }) => sum + size, 0);
       const count = files === "tampered" ? 0 : files.length;
       const name = files === "tampered" ? undefined : await this.#name(digest, files);
+      if (name === undefined && (await this.#isGone(digest))) return;
       found.push({ digest, name, files: count, bytes, added });
     });
     return found.sort((a, b) => (a.digest < b.digest ? -1 : 1));
@@ -178,11 +179,7 @@ export class SkillStore {
   async #read(digest: string, onProgress: AddOptions["onProgress"]) {
     const folder = folderOf(digest);
     const files = await this.#manifest(digest);
-    if (files === undefined) {
-      throw new SetupError(`${this.store.url} has no skill ${digest}`, {
-        hint: "agentenv skills list shows what is there",
-      });
-    }
+    if (files === undefined) throw this.#absence(digest);
     const contents = new Map<string, Buffer>();
     const faults: BundleFault[] = [];
     if (files === "tampered") return { files: [], contents, faults: [{ path: MANIFEST, fault: "tampered" } as const] };
@@ -205,7 +202,19 @@ export class SkillStore {
       if (name !== MANIFEST && !wanted.has(name)) faults.push({ path: name, fault: "added" });
       if (faults.length > MAX_FAULTS) break;
     }
+    if (faults.some(({ fault }) => fault === "missing") && (await this.#isGone(digest))) throw this.#absence(digest);
     return { files, contents, faults };
+  }
+
+  /** Whether a bundle was deleted while it was read: its manifest goes first. */
+  async #isGone(digest: string): Promise<boolean> {
+    return (await this.store.head(folderOf(digest) + MANIFEST)) === undefined;
+  }
+
+  #absence(digest: string): SetupError {
+    return new SetupError(`${this.store.url} has no skill ${digest}`, {
+      hint: "agentenv skills list shows what is there",
+    });
   }
 
   /** The file list of a bundle, undefined where there is no bundle. */

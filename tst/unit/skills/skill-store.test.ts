@@ -84,6 +84,26 @@ describe("gc", () => {
   });
 });
 
+/** A store in which everything is collected once a reader has a bundle's manifest. */
+class CollectedMeanwhile extends FolderStore {
+  override async get(key: string, limit: number): Promise<Buffer | undefined> {
+    const bytes = await super.get(key, limit);
+    if (key.endsWith("/manifest.json")) await new SkillStore(new FolderStore(this.folder)).gc([]);
+    return bytes;
+  }
+}
+
+it("a bundle that is collected while somebody reads it is one that isn't there, and not a damaged one", async () => {
+  const skills = new SkillStore(new FolderStore(folder));
+  const reader = new SkillStore(new CollectedMeanwhile(folder));
+  await skills.add(SKILL);
+  await expect(reader.get(SKILL.digest)).rejects.toThrow(/has no skill/);
+  await skills.add(SKILL);
+  await expect(reader.verify(SKILL.digest)).rejects.toThrow(/has no skill/);
+  await skills.add(SKILL);
+  expect(await reader.list()).toEqual([]);
+});
+
 it("a stored manifest with a hostile path, its digest right, is refused when it is read", async () => {
   const store = new FolderStore(folder);
   const [file] = SKILL.files;
