@@ -7,9 +7,11 @@ import { KNOWN_FAULTS } from "../../../drivers/cua-driver/known-faults.js";
 import type { McpClient } from "../../../src/mcp/client.js";
 import { packageRoot } from "../../../src/package-root.js";
 import type { SkillEntry } from "../../../src/protocol/skill.js";
+import { writeFolder } from "../../../src/skills/folder.js";
 import { digestOf } from "../../../src/skills/skill.js";
 import { agentenv, type Computer, envFolder, startComputer } from "../../harness/computer.js";
 import { cuaDriver } from "../../harness/cua-mcp.js";
+import { validateSkill } from "../../harness/skills-ref.js";
 
 const ENV = `
 type = "computer"
@@ -141,4 +143,19 @@ describe("the skill of a computer whose driver is cua-driver", () => {
     expect(fromUrl).toMatchObject({ digest: digestOf(listed) });
     expect(await packed(added.stdout.trim())).toEqual(fromUrl);
   });
+
+  it.each(ROLES)(
+    "keeps the rules of Agent Skills as the reference validator reads them, for each role: %s",
+    async (role) => {
+      const { files } = await filesFor(role);
+      const folder = join(env.folder, `as-${role}`, "computer");
+      writeFolder(
+        [...files].map(([path, text]) => [path, Buffer.from(text)] as const),
+        folder,
+        "skill",
+      );
+      expect(validateSkill(folder)).toBe(`Valid skill: ${folder}\n`);
+      expect(files.get("SKILL.md")?.match(/^(name|description): /gm)).toEqual(["name: ", "description: "]);
+    },
+  );
 });

@@ -1,4 +1,3 @@
-import { execFileSync } from "node:child_process";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,14 +7,7 @@ import { toSkill } from "../../../src/environment/skill.js";
 import { packageRoot } from "../../../src/package-root.js";
 import { skillFromAnswer } from "../../../src/skills/answer.js";
 import { readSkillFolder, writeSkillFolder } from "../../../src/skills/folder.js";
-import { pythonTool } from "../../harness/python-tool.js";
-
-/** What the reference validator says of a folder. */
-function validate(folder: string): string {
-  const python = join(pythonTool("skills-ref", "0.1.1"), "bin", "python");
-  const run = "from skills_ref.cli import main; main()";
-  return execFileSync(python, ["-c", run, "validate", folder]).toString();
-}
+import { validateSkill } from "../../harness/skills-ref.js";
 
 const shipped = readdirSync(join(packageRoot, "skills"));
 
@@ -26,7 +18,7 @@ describe("each skill that we ship", () => {
 
   it.each(shipped)("keeps the rules of Agent Skills as the reference validator reads them: %s", (name) => {
     const folder = join(packageRoot, "skills", name);
-    expect(validate(folder)).toBe(`Valid skill: ${folder}\n`);
+    expect(validateSkill(folder)).toBe(`Valid skill: ${folder}\n`);
   });
 
   it("is no other than the shop's, which its class holds: that one keeps the rules too", () => {
@@ -34,7 +26,7 @@ describe("each skill that we ship", () => {
     try {
       const folder = join(parent, "shopping");
       writeSkillFolder(skillFromAnswer(toSkill(new Shop().shopping()), "the shop"), folder);
-      expect(validate(folder)).toBe(`Valid skill: ${folder}\n`);
+      expect(validateSkill(folder)).toBe(`Valid skill: ${folder}\n`);
     } finally {
       rmSync(parent, { recursive: true, force: true });
     }
