@@ -44,6 +44,7 @@ const HELD: Readonly<Record<string, () => Promise<void>>> = {
     const { structuredContent: at } = await agent.call("get_cursor_position", {});
     expect(at).toMatchObject({ x: 1279, y: 10 });
     await agent.call("computer_screenshot", {});
+    expect((await agent.call("get_screen_size", {})).structuredContent).toMatchObject({ width: 1280, height: 800 });
     const refused = await agent.call("computer_click", { x: 5000, y: 10 });
     expect(refused.structuredContent).toMatchObject({ code: "out_of_bounds", applied: "no" });
   },
@@ -66,6 +67,9 @@ const HELD: Readonly<Record<string, () => Promise<void>>> = {
     page.forget();
     for (const key of ["a", "b"]) await agent.call("computer_key", { keys: [key] });
     expect(await keysUntilF9()).toEqual(["a", "b", "F9"]);
+    page.forget();
+    for (const key of ["a", "b"]) await agent.call("press_key", { ...desktop, key });
+    expect(await keysUntilF9()).toEqual(["a", "b", "F9"]);
   },
 
   "line-break": async () => {
@@ -75,8 +79,14 @@ const HELD: Readonly<Record<string, () => Promise<void>>> = {
     expect((await page.until("input")).value).toBe("Buy milk");
     expect(await keysUntilF9()).toEqual(["F9"]);
     page.forget();
-    await agent.call("computer_key", { keys: ["Enter"] });
-    expect(await page.until("keydown")).toMatchObject({ key: "Enter", keyCode: 13 });
+    for (const press of [
+      () => agent.call("computer_key", { keys: ["Enter"] }),
+      () => agent.call("press_key", { ...desktop, key: "enter" }),
+    ]) {
+      page.forget();
+      await press();
+      expect(await page.until("keydown")).toMatchObject({ key: "Enter", keyCode: 13 });
+    }
   },
 
   "key-codes": async () => {
@@ -90,13 +100,18 @@ const HELD: Readonly<Record<string, () => Promise<void>>> = {
       ["x", 0],
       ["Enter", 0],
     ]);
-    page.forget();
-    await agent.call("computer_type", { text: "x\n" });
-    await page.until("keydown", ({ key }) => key === "Enter");
-    expect(codes()).toEqual([
-      ["x", 88],
-      ["Enter", 13],
-    ]);
+    for (const type of [
+      () => agent.call("computer_type", { text: "x\n" }),
+      () => agent.call("type_text", { ...desktop, text: "x\n" }),
+    ]) {
+      page.forget();
+      await type();
+      await page.until("keydown", ({ key }) => key === "Enter");
+      expect(codes()).toEqual([
+        ["x", 88],
+        ["Enter", 13],
+      ]);
+    }
   },
 
   "click-opens-dialog": async () => {
@@ -110,10 +125,17 @@ const HELD: Readonly<Record<string, () => Promise<void>>> = {
     page.forget();
     await agent.call("computer_screenshot", {});
     const [x, y] = clicks[0]?.at ?? [];
-    expect((await agent.call("computer_click", { x, y })).structuredContent).toMatchObject({ applied: "yes" });
-    await page.until("click", ({ value }) => value === "ask");
-    await agent.call("computer_key", { keys: ["Enter"] });
-    expect((await page.until("confirmed")).answer).toBe(true);
+    for (const [close, answer] of [
+      [() => agent.call("computer_key", { keys: ["Enter"] }), true],
+      [() => agent.call("press_key", { ...desktop, key: "enter" }), true],
+      [() => agent.call("press_key", { ...desktop, key: "escape" }), false],
+    ] as const) {
+      page.forget();
+      expect((await agent.call("computer_click", { x, y })).structuredContent).toMatchObject({ applied: "yes" });
+      await page.until("click", ({ value }) => value === "ask");
+      await close();
+      expect((await page.until("confirmed")).answer).toBe(answer);
+    }
   },
 
   "dialog-out-of-reach": async () => {
