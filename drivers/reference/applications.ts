@@ -7,7 +7,12 @@ import type { XEvent } from "./x11.js";
 const PONG_MS = 5_000;
 /** How long a wait for a pong goes before the window is looked at again, which may be gone. */
 const LOOK_AGAIN_MS = 100;
+/** Of so many windows it is known what they were told; one that is told again is none the worse. */
+const MOST_TOLD = 64;
 const POINTER_ROOT = 1;
+/** The core protocol's event of a changed keymap, and which part of it has changed: the keysyms. */
+const MAPPING_NOTIFY = 34;
+const KEYBOARD = 1;
 
 interface Atoms {
   readonly protocols: number;
@@ -21,7 +26,7 @@ interface Atoms {
  */
 export class Applications {
   #id = 0;
-  #known: { session: InputSession; atoms: Atoms; answering: Set<number> } | undefined;
+  #known: { session: InputSession; atoms: Atoms; answering: Set<number>; told: Map<number, number> } | undefined;
 
   /** The window that keys go to now, or the one around it that says that it answers pings. */
   async focused(session: InputSession): Promise<number | undefined> {
@@ -44,6 +49,29 @@ export class Applications {
     signal: AbortSignal,
   ): Promise<void> {
     await Promise.all([...windows].map((window) => this.#caughtUp(session, window, blindMs, signal)));
+  }
+
+  /**
+   * Tells the application of `window` that the keymap has changed, where it has since it was told last. The server's own events
+   * of it are not enough for all: Chromium reads the keymap once and never again, unless the core protocol's event comes, which
+   * the server sends to no program that knows XKB. What a page is told of a key comes from there.
+   */
+  async tellOfKeymap(session: InputSession, window: number): Promise<void> {
+    const { connection, keymapVersion } = session;
+    const { told } = await this.#knownOf(session);
+    if (told.get(window) === keymapVersion) return;
+    told.delete(window);
+    told.set(window, keymapVersion);
+    const [oldest] = told.keys();
+    if (told.size > MOST_TOLD && oldest !== undefined) told.delete(oldest);
+    const { min_keycode, max_keycode } = connection.display;
+    const event = Buffer.alloc(32);
+    event.writeUInt8(MAPPING_NOTIFY, 0);
+    event.writeUInt8(KEYBOARD, 4);
+    event.writeUInt8(min_keycode, 5);
+    event.writeUInt8(max_keycode - min_keycode + 1, 6);
+    // To the program that made the window, whatever it asked for.
+    connection.tell(() => connection.client.SendEvent(window, 0, 0, event));
   }
 
   async #caughtUp(session: InputSession, window: number, blindMs: number, signal: AbortSignal): Promise<void> {
@@ -92,7 +120,7 @@ export class Applications {
       const { connection } = session;
       const atom = (name: string) => connection.ask<number>((done) => connection.client.InternAtom(false, name, done));
       const [protocols, ping] = await Promise.all([atom("WM_PROTOCOLS"), atom("_NET_WM_PING")]);
-      this.#known = { session, atoms: { protocols, ping }, answering: new Set() };
+      this.#known = { session, atoms: { protocols, ping }, answering: new Set(), told: new Map() };
     }
     return this.#known;
   }

@@ -176,9 +176,12 @@ export class Keyboard {
       if (!isDone || !this.#spare.haveTaken(await session.keymap(), changes))
         return this.#makeRoom(hand, layout, wanted);
       await this.managed();
-      if (focused !== undefined) await this.#applications.caughtUp(session, [focused], BLIND_MAPPED_MS, signal);
     }
-    if (focused !== undefined) this.#windows.add(focused);
+    if (focused !== undefined) {
+      await this.#applications.tellOfKeymap(session, focused);
+      if (changes.size > 0) await this.#applications.caughtUp(session, [focused], BLIND_MAPPED_MS, signal);
+      this.#windows.add(focused);
+    }
     for (const { keycode } of strokes) if (this.#spare.has(keycode)) this.#pressed.add(keycode);
     return { strokes, version: session.keymapVersion };
   }

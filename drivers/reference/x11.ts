@@ -76,6 +76,7 @@ export interface XClient {
     data: readonly number[],
     eventMask: number,
   ): void;
+  SendEvent(destination: number, propagate: 0, eventMask: number, event: Buffer): void;
   GetImage(
     format: number,
     drawable: number,

@@ -12,8 +12,10 @@ import { until } from "./until.js";
 /** What a program with a text field says of itself. */
 export interface Seen {
   readonly text: string;
-  /** Of the keys that reached it, the last 50 by their names. */
+  /** Of the keys that reached it, the last 200: by their keysyms' names, or in a browser as the page's `key`. */
   readonly keys: readonly string[];
+  /** How many there were in all. */
+  readonly pressed: number;
   readonly focused: boolean;
   /** GTK's text view: its origin on the screen, what is selected in it, and presses in it as [button, 1 to 3 for a triple click]. */
   readonly view?: readonly [number, number];
@@ -30,14 +32,21 @@ function scriptOf(name: string): string {
   return fileURLToPath(new URL(`../fakes/x11/${name}.py`, import.meta.url));
 }
 
-const NOTHING: Seen = { text: "", keys: [], focused: false };
+const NOTHING: Seen = { text: "", keys: [], pressed: 0, focused: false };
 
-/** Starts one of the programs in tst/fakes/x11 and waits until its field has the focus. */
-export async function startEntry(computer: Computer, name: "gtk-entry" | "tk-entry"): Promise<TextField> {
+/**
+ * Starts one of the programs in tst/fakes/x11 and waits until its field has the focus. With `keys` it writes keys down and does
+ * nothing else with them.
+ */
+export async function startEntry(
+  computer: Computer,
+  name: "gtk-entry" | "tk-entry",
+  keys: readonly "keys"[] = [],
+): Promise<TextField> {
   const script = readFileSync(scriptOf(name), "utf8");
   const file = `${computer.runDir}/${name}-${crypto.randomUUID()}.json`;
-  const line = 'setsid python3 -c "$0" "$1" >/dev/null 2>&1 & echo $!';
-  const pid = (await computer.run("sh", "-c", line, script, file)).trim();
+  const line = 'setsid python3 -c "$0" "$@" >/dev/null 2>&1 & echo $!';
+  const pid = (await computer.run("sh", "-c", line, script, file, ...keys)).trim();
   const seen = () => (existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as Seen) : NOTHING);
   await until(seen, ({ focused }) => focused, { ms: 20_000, what: `the focus in ${name}` });
   return { seen, [Symbol.asyncDispose]: () => end(computer, pid) };
@@ -75,12 +84,17 @@ export async function startLocalEntry(display: string, name: "gtk-entry" | "tk-e
 const PAGE = `<!doctype html><title>chromium-input</title>
 <input id="field" autocomplete="off" spellcheck="false" style="width: 90%; font-size: 20px" autofocus>
 <script>
-  const seen = { text: "", keys: [], focused: false };
+  const seen = { text: "", keys: [], pressed: 0, focused: false };
   let sending = Promise.resolve();
   const tell = () => { const body = JSON.stringify(seen); sending = sending.then(() => fetch("/seen", { method: "POST", body })); };
   const field = document.getElementById("field");
   field.addEventListener("input", () => { seen.text = field.value; tell(); });
-  field.addEventListener("keydown", (event) => { seen.keys = [...seen.keys, event.key].slice(-50); tell(); });
+  field.addEventListener("keydown", (event) => {
+    seen.keys = [...seen.keys, event.key].slice(-200);
+    seen.pressed += 1;
+    tell();
+    if (location.hash === "#keys") event.preventDefault();
+  });
   field.focus();
   setInterval(() => {
     const focused = document.hasFocus() && document.activeElement === field;
@@ -99,7 +113,7 @@ const FLAGS = [
 ];
 
 /** Starts Chromium, as the session user and in its own sandbox, on a page with one field. */
-export async function startChromium(computer: Computer): Promise<TextField> {
+export async function startChromium(computer: Computer, keys: readonly "keys"[] = []): Promise<TextField> {
   let last = NOTHING;
   const server = createServer((request, response) => {
     if (request.method !== "POST") return void response.setHeader("content-type", "text/html; charset=utf-8").end(PAGE);
@@ -113,7 +127,7 @@ export async function startChromium(computer: Computer): Promise<TextField> {
     });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/#${keys.join("")}`;
   const line = 'setsid chromium "$@" >/dev/null 2>&1 & echo $!';
   const profile = `--user-data-dir=${computer.runDir}/chromium-${crypto.randomUUID()}`;
   const pid = (await computer.run("sh", "-c", line, "sh", ...FLAGS, profile, `--app=${url}`)).trim();

@@ -1,4 +1,7 @@
-"""A GTK window with an entry and a text view; what they hold, and what reaches them, is written to the file named first."""
+"""
+A GTK window with an entry and a text view; what they hold, and what reaches them, is written to the file named first. With
+"keys" after it keys are written down and have no effect.
+"""
 import json
 import os
 import sys
@@ -9,7 +12,7 @@ gi.require_version("Gtk", "3.0")
 from gi.repository import Gdk, GLib, Gtk
 
 path = sys.argv[1]
-seen = {"text": "", "selected": "", "clicks": [], "keys": [], "focused": False}
+seen = {"text": "", "selected": "", "clicks": [], "keys": [], "pressed": 0, "focused": False}
 
 
 def save(*_):
@@ -24,8 +27,10 @@ def changed(entry):
 
 
 def key(_, event):
-    seen["keys"] = (seen["keys"] + [Gdk.keyval_name(event.keyval) or hex(event.keyval)])[-50:]
+    seen["keys"] = (seen["keys"] + [Gdk.keyval_name(event.keyval) or hex(event.keyval)])[-200:]
+    seen["pressed"] += 1
     save()
+    return len(sys.argv) > 2
 
 
 def click(_, event):
@@ -56,9 +61,6 @@ box.pack_start(view, True, True, 0)
 window.add(box)
 window.show_all()
 entry.grab_focus()
-if len(sys.argv) > 2:
-    # Nobody manages windows here, so nobody gives the focus.
-    window.get_window().focus(Gdk.CURRENT_TIME)
 
 
 def focus(*_):

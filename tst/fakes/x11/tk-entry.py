@@ -1,11 +1,14 @@
-"""A Tk window with an entry; what it holds, and the keys that reach it, is written to the file named first."""
+"""
+A Tk window with an entry; what it holds, and the keys that reach it, is written to the file named first. With "keys" after it
+keys are written down and have no effect.
+"""
 import json
 import os
 import sys
 import tkinter
 
 path = sys.argv[1]
-seen = {"text": "", "keys": [], "focused": False}
+seen = {"text": "", "keys": [], "pressed": 0, "focused": False}
 
 
 def save():
@@ -20,8 +23,10 @@ def changed(*_):
 
 
 def key(event):
-    seen["keys"] = (seen["keys"] + [event.keysym])[-50:]
+    seen["keys"] = (seen["keys"] + [event.keysym])[-200:]
+    seen["pressed"] += 1
     save()
+    return "break" if len(sys.argv) > 2 else None
 
 
 def focus(value):
@@ -36,7 +41,8 @@ text = tkinter.StringVar()
 text.trace_add("write", changed)
 entry = tkinter.Entry(root, textvariable=text, width=60)
 entry.pack()
-root.bind("<KeyPress>", key)
+entry.bindtags(("seen", *entry.bindtags()))
+root.bind_class("seen", "<KeyPress>", key)
 entry.bind("<FocusIn>", lambda _: focus(True))
 entry.bind("<FocusOut>", lambda _: focus(False))
 save()

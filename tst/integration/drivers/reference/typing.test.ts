@@ -58,3 +58,18 @@ describe.each([
     }
   });
 });
+
+it("a page in Chromium is told the right key of each character too, whatever its keys made before", async () => {
+  await using field = await startChromium(computer);
+  for (const text of ["жщ", "中文字符很多", "éÉ ñ", "αβγδεζηθικλμνξοπρστυφχψω", "жщ ab"]) {
+    const before = field.seen().pressed;
+    await done("computer_type", { text });
+    const { keys, pressed } = await until(
+      () => field.seen(),
+      (seen) => seen.text.endsWith(text),
+      { what: `"${text}"` },
+    );
+    const named = keys.slice(before - pressed).filter((key) => key !== "Shift");
+    expect(named.join("")).toBe(text);
+  }
+});
