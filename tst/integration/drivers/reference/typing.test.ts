@@ -57,6 +57,20 @@ describe.each([
       for (const text of ALL) expect(await typed(field, text), `run ${run}`).toBe(text);
     }
   });
+
+  it("they arrive whole on a French and a Russian keyboard with Caps Lock and Num Lock on too", async () => {
+    await using field = await start(computer);
+    for (const key of ["CapsLock", "NumLock"]) await done("computer_key", { keys: [key] });
+    try {
+      for (const layout of ["fr", "us,ru"]) {
+        await computer.run("setxkbmap", "-layout", layout);
+        for (const text of ALL) expect(await typed(field, text), layout).toBe(text);
+      }
+    } finally {
+      await computer.run("setxkbmap", "-layout", "us");
+      for (const key of ["CapsLock", "NumLock"]) await done("computer_key", { keys: [key] });
+    }
+  });
 });
 
 it("a page in Chromium is told the right key of each character too, whatever its keys made before", async () => {
