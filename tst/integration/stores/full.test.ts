@@ -6,6 +6,7 @@ import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { SetupError } from "../../../src/errors.js";
 import { SkillStore } from "../../../src/skills/skill-store.js";
+import { FolderStore } from "../../../src/stores/folder-store.js";
 import { openStore } from "../../../src/stores/open-store.js";
 import { S3Server } from "../../harness/rclone.js";
 import { largeSkill, skillOf, skillText } from "../../harness/skill-folder.js";
@@ -27,6 +28,10 @@ afterAll(async () => {
   rmSync(small, { recursive: true });
 });
 
+function mount(how: "ro" | "rw"): void {
+  execFileSync("mount", ["-o", `remount,${how}`, small]);
+}
+
 it("a folder that is full says so, keeps what it had, and holds no half of what didn't fit", async () => {
   await using store = await openStore(pathToFileURL(join(small, "store")).href);
   const skills = new SkillStore(store);
@@ -37,6 +42,28 @@ it("a folder that is full says so, keeps what it had, and holds no half of what 
   expect(await skills.verify(SMALL.digest)).toEqual([]);
   await expect(skills.get(LARGE.digest)).rejects.toThrow(/has no skill/);
   expect(readdirSync(join(small, "store", ".unfinished"))).toEqual([]);
+  rmSync(join(small, "store"), { recursive: true });
+});
+
+it("a folder that is cut off in the middle of an add says so, keeps what it had, and holds no bundle of what didn't arrive", async () => {
+  // One after the other: as long as a file is being written, its file system can't be made to take no more.
+  const skills = new SkillStore(Object.assign(new FolderStore(join(small, "store")), { parallel: 1 }));
+  await skills.add(SMALL);
+  const other = largeSkill("other", 20, 1_000);
+  let put = 0;
+  const cutOff = skills.add(other, {
+    onProgress() {
+      put += 1;
+      if (put === 5) mount("ro");
+    },
+  });
+  const refused = await cutOff.catch((thrown: unknown) => thrown).finally(() => mount("rw"));
+  expect(refused).toBeInstanceOf(SetupError);
+  expect(refused).toMatchObject({ message: expect.stringMatching(/EROFS/), hint: expect.stringContaining("--store") });
+  expect(await skills.verify(SMALL.digest)).toEqual([]);
+  await expect(skills.get(other.digest)).rejects.toThrow(/has no skill/);
+  await skills.add(other);
+  expect(await skills.verify(other.digest)).toEqual([]);
   rmSync(join(small, "store"), { recursive: true });
 });
 
