@@ -74,6 +74,7 @@ async function start(side: ServerSide, plan: StartPlan, log: Logger): Promise<vo
   const app: FastifyInstance = buildHttp(application, mcp, {
     log,
     allowedHosts: plan.allowedHosts,
+    finished: true,
     ...(plan.tokens === undefined ? {} : { tokens: Tokens.fromJSON(plan.tokens) }),
   });
   open.push(() => app.close());

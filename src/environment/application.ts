@@ -279,8 +279,12 @@ export class Application implements Mounted {
           },
         );
       }
-      const answered = await this.environment.onToolCall(context);
-      if (answered !== undefined) return answered;
+      // Most environments answer none, which is no promise to wait for.
+      const answered = this.environment.onToolCall(context);
+      if (answered !== undefined) {
+        const answer = await answered;
+        if (answer !== undefined) return answer;
+      }
       if (tool !== undefined) return await tool.call(args, context);
       return behind && (await callTool(behind, args, context));
     } catch (thrown) {

@@ -14,7 +14,12 @@ import { Tokens } from "./tokens.js";
  * Builds an environment and the app that serves it. Closing the app ends the MCP sessions and closes the environment.
  * Throws a SetupError for what can't be served.
  */
-export async function buildApp(environment: Environment, options: AppOptions = {}): Promise<FastifyInstance> {
+export function buildApp(environment: Environment, options: AppOptions = {}): Promise<FastifyInstance> {
+  return build(environment, options, false);
+}
+
+/** `finished`: nobody gets the app to add to it before it listens. */
+async function build(environment: Environment, options: AppOptions, finished: boolean): Promise<FastifyInstance> {
   const { log = pino({ level: "silent" }), tokens = [], allowedHosts = [], sessionIdleMs, maxSessions } = options;
   const application = await Application.build(environment, log);
   const mcp = new McpEndpoint(application, {
@@ -24,6 +29,7 @@ export async function buildApp(environment: Environment, options: AppOptions = {
   const app = buildHttp(application, mcp, {
     log,
     allowedHosts,
+    finished,
     ...(tokens.length === 0 ? {} : { tokens: Tokens.parse(tokens.join("\n"), "tokens") }),
   });
   // Before the server closes, since an open event stream would keep it open.
@@ -40,7 +46,7 @@ export async function serve(environment: Environment, options: ServeOptions = {}
       hint: 'give tokens, such as tokens: ["framework:SECRET"], or insecure: true',
     });
   }
-  const app = await buildApp(environment, options);
+  const app = await build(environment, options, true);
   let bound: number;
   try {
     bound = await listen(app, host, port);

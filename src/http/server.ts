@@ -1,3 +1,4 @@
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from "node:http";
 import fastify, {
   type FastifyBaseLogger,
   type FastifyInstance,
@@ -8,7 +9,7 @@ import fastify, {
 } from "fastify";
 import { type Application, endpointOf } from "../environment/application.js";
 import { claimOf } from "../environment/caller.js";
-import type { Readiness } from "../environment/environment.js";
+import { Environment, type Readiness } from "../environment/environment.js";
 import type { ExtensionMethod } from "../environment/extension.js";
 import { AgentEnvError } from "../errors.js";
 import type { McpEndpoint } from "../mcp/endpoint.js";
@@ -30,6 +31,8 @@ export interface HttpOptions {
   tokens?: Tokens;
   /** Names that the Host and Origin headers may give, beside localhost and addresses. */
   allowedHosts?: readonly string[];
+  /** Says that nobody adds to the app any more. */
+  finished?: boolean;
 }
 
 /** The whole HTTP surface of an environment: card, data plane, extensions, tool access, health and `/mcp`. */
@@ -51,7 +54,13 @@ export function buildHttp(application: Application, mcp: McpEndpoint, options: H
   });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
-  app.addHook("onRequest", guard(options));
+  const refusalOf = guard(options);
+  // Not async: a promise that is awaited before each request is time for nothing.
+  app.addHook("onRequest", (request, reply, done) => {
+    const refusal = refusalOf(request.raw);
+    if (refusal?.status === 401) reply.header("www-authenticate", 'Bearer realm="agentenv"');
+    done(refusal);
+  });
   app.setErrorHandler((error, request, reply) => sendError(reply, asError(error, request)));
   app.setNotFoundHandler((request, reply) => {
     const { status, body } = errorAnswer(
@@ -85,20 +94,36 @@ export function buildHttp(application: Application, mcp: McpEndpoint, options: H
   for (const extension of application.extensions) {
     for (const method of extension.methods) serveExtension(app, endpointOf(extension, method), method, options.log);
   }
-  // An MCP request is taken over once it is let in: what fastify would do on the way to a handler is a tenth of a short call.
-  const takeOver: onRequestHookHandler = ({ raw }, reply) => {
-    readBody(raw, MCP_BODY_BYTES, (body) => {
-      if (body === undefined) {
-        void sendError(reply.header("connection", "close"), tooLarge());
-        return;
-      }
-      reply.hijack();
-      mcp.handle(raw, reply.raw, body);
+  const receive = (request: IncomingMessage, response: ServerResponse) =>
+    readBody(request, MCP_BODY_BYTES, (body) => {
+      if (body === undefined) refuseRaw(response, tooLarge());
+      else mcp.handle(request, response, body);
     });
+  // An MCP request is taken over once it is let in: what fastify would do on the way to a handler is a tenth of a short call.
+  const takeOver: onRequestHookHandler = (request, reply) => {
+    reply.hijack();
+    receive(request.raw, reply.raw);
   };
   app.all(MCP_PATH, { onRequest: takeOver }, () => {});
   application.environment.routes(app);
+  if (options.finished && application.environment.routes === Environment.prototype.routes) {
+    // Nobody has added anything that an MCP request would have to pass, so it needn't go through the app: another tenth.
+    takeAside(app.server, (request, response) => {
+      if (request.url !== MCP_PATH || refusalOf(request) !== undefined) return false;
+      receive(request, response);
+      return true;
+    });
+  }
   return app;
+}
+
+/** Lets `take` have a look at each request before the server's own listener; true where it answers it. */
+function takeAside(server: Server, take: (request: IncomingMessage, response: ServerResponse) => boolean): void {
+  const listeners = server.listeners("request") as RequestListener[];
+  server.removeAllListeners("request");
+  server.on("request", (request, response) => {
+    if (!take(request, response)) for (const listener of listeners) listener.call(server, request, response);
+  });
 }
 
 function serveExtension(app: FastifyInstance, url: string, method: ExtensionMethod, log: FastifyBaseLogger): void {
@@ -124,28 +149,24 @@ function serveExtension(app: FastifyInstance, url: string, method: ExtensionMeth
 /** Health needs neither token nor a known Host: a kubelet sends the pod's address. */
 const OPEN_PATHS = new Set(["/healthz", "/readyz", "/startupz"]);
 
-function guard(options: HttpOptions) {
+function guard(options: HttpOptions): (request: IncomingMessage) => AgentEnvError | undefined {
   const origins = new OriginCheck(options.allowedHosts);
-  const refusalOf = (request: FastifyRequest, reply: FastifyReply): AgentEnvError | undefined => {
-    const path = request.url.split("?", 1)[0] ?? "";
+  return ({ url = "", headers }: IncomingMessage): AgentEnvError | undefined => {
+    const path = url.split("?", 1)[0] ?? "";
     if (OPEN_PATHS.has(path)) return undefined;
-    const refusal = origins.refusal(request.headers.host, request.headers.origin);
+    const refusal = origins.refusal(headers.host, headers.origin);
     if (refusal !== undefined) {
       return new AgentEnvError("permission_denied", refusal, { hint: "allow the name with --allowed-host NAME" });
     }
     if (options.tokens === undefined) return undefined;
-    const scope = options.tokens.scopeOf(request.headers.authorization);
+    const scope = options.tokens.scopeOf(headers.authorization);
     const needed: TokenScope = path === MCP_PATH ? "agent" : "framework";
     if (scope === "framework" || scope === needed) return undefined;
-    if (scope === undefined) reply.header("www-authenticate", 'Bearer realm="agentenv"');
     return new AgentEnvError("permission_denied", `this needs a bearer token of the scope "${needed}"`, {
       hint: "send the header Authorization: Bearer TOKEN",
       status: scope === undefined ? 401 : 403,
     });
   };
-  // Not async: a promise that is awaited before each request is time for nothing.
-  const hook: onRequestHookHandler = (request, reply, done) => done(refusalOf(request, reply));
-  return hook;
 }
 
 /** Fastify's own refusals (a body too large, a bad content length) and anything unforeseen, in the protocol's shape. */
@@ -165,6 +186,11 @@ function tooLarge(): AgentEnvError {
     status: 413,
     hint: "the data plane takes 1 GiB, /mcp 32 MiB and everything else 1 MiB",
   });
+}
+
+function refuseRaw(response: ServerResponse, error: AgentEnvError): void {
+  const { status, body } = errorAnswer(error);
+  response.writeHead(status, { "content-type": "application/json", connection: "close" }).end(JSON.stringify(body));
 }
 
 function sendError(reply: FastifyReply, error: AgentEnvError): FastifyReply {

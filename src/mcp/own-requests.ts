@@ -4,6 +4,7 @@ import {
   type JSONRPCRequest,
   type RequestId,
 } from "@modelcontextprotocol/sdk/types.js";
+import { rpcErrorOf } from "./rpc-error.js";
 import type { RequestSource } from "./session-transport.js";
 
 /** One MCP request, as a handler sees it. */
@@ -62,7 +63,7 @@ export class OwnRequests {
     try {
       answer = { result: await handler(request) };
     } catch (thrown) {
-      answer = { error: errorOf(thrown) };
+      answer = { error: errorOf(rpcErrorOf(thrown)) };
     }
     this.#running.delete(id);
     if (!signal.aborted) await this.send({ jsonrpc: "2.0", id, ...answer } as JSONRPCMessage);

@@ -1,9 +1,10 @@
 import type { Server } from "@modelcontextprotocol/sdk/server/index.js";
 import type { ForwardedCall, ForwardedServer, ListKind } from "../environment/forwarded-server.js";
 import { RawError, RawJson } from "../protocol/raw-json.js";
+import type { JsonObject } from "../protocol/tool.js";
 import { CallPeer } from "./call-peer.js";
 import type { McpRequest } from "./own-requests.js";
-import { invalid } from "./rpc-error.js";
+import { invalid, rpcErrorOf } from "./rpc-error.js";
 import type { Extra, McpSession, Params } from "./session.js";
 import type { RequestSource } from "./session-transport.js";
 
@@ -52,9 +53,12 @@ export function serveUnknown(session: McpSession, protocol: Server): void {
   if (only === undefined) return;
   protocol.fallbackRequestHandler = async ({ method, params = {} }, { requestId, signal, requestInfo }: Extra) => {
     const source = requestInfo as unknown as RequestSource;
-    return session.answer(() =>
-      forward(session, only, { method, params: params as Params, id: requestId, signal, source }),
-    );
+    try {
+      const own = { method, params: params as Params, id: requestId, signal, source };
+      return (await forward(session, only, own)) as unknown as JsonObject;
+    } catch (thrown) {
+      throw rpcErrorOf(thrown);
+    }
   };
   session.transport.onunknown = (message, source) => {
     const { caller } = session.callerOf({ params: message.params ?? {}, source });

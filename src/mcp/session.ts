@@ -1,24 +1,18 @@
 import type { IncomingMessage } from "node:http";
 import { Server } from "@modelcontextprotocol/sdk/server/index.js";
 import type { RequestHandlerExtra } from "@modelcontextprotocol/sdk/shared/protocol.js";
-import {
-  ErrorCode,
-  type RequestId,
-  type ServerNotification,
-  type ServerRequest,
-} from "@modelcontextprotocol/sdk/types.js";
+import type { RequestId, ServerNotification, ServerRequest } from "@modelcontextprotocol/sdk/types.js";
 import { AjvJsonSchemaValidator } from "@modelcontextprotocol/sdk/validation/ajv-provider.js";
 import type { Application, ApplicationChange } from "../environment/application.js";
 import { type Caller, claimOf } from "../environment/caller.js";
 import type { ClientSession, TextAnswer } from "../environment/client-peer.js";
 import type { ResourceContext } from "../environment/resource.js";
-import { AgentEnvError } from "../errors.js";
 import { LOG_LEVELS, type LogLevel } from "../protocol/prompt.js";
 import type { JsonObject } from "../protocol/tool.js";
 import type { Callers } from "./callers.js";
 import { capabilitiesOf } from "./capabilities.js";
 import { type McpRequest, OwnRequests, type RequestHandler } from "./own-requests.js";
-import { invalid, rpcError } from "./rpc-error.js";
+import { invalid } from "./rpc-error.js";
 import type { ServedSkills } from "./served-skills.js";
 import { forward, serveUnknown } from "./session-forward.js";
 import { servePrompts } from "./session-prompts.js";
@@ -108,18 +102,7 @@ export class McpSession implements ClientSession {
 
   /** Answers the requests of a method. What `handler` throws is answered as the JSON-RPC error that it means. */
   handle(method: string, handler: RequestHandler): void {
-    this.#requests.serve(method, (request) => this.answer(() => handler(request)));
-  }
-
-  /** What a handler answers; what it throws as the JSON-RPC error that it means. */
-  async answer(handler: () => object | Promise<object>): Promise<JsonObject> {
-    try {
-      return (await handler()) as JsonObject;
-    } catch (thrown) {
-      if (!(thrown instanceof AgentEnvError)) throw thrown;
-      const code = thrown.code === "invalid_argument" ? ErrorCode.InvalidParams : ErrorCode.InvalidRequest;
-      throw rpcError(code, thrown.message, thrown.fields());
-    }
+    this.#requests.serve(method, handler);
   }
 
   /** Who a request comes from. */

@@ -24,7 +24,7 @@ export async function serve(
   const log = pino({ level: "silent" });
   const application = await Application.build(environment, log, options.tools);
   const mcp = new McpEndpoint(application, options);
-  const app = buildHttp(application, mcp, { log, ...options });
+  const app = buildHttp(application, mcp, { log, finished: true, ...options });
   const url = `http://127.0.0.1:${await listen(app, "127.0.0.1", 0)}`;
   const clients: Client[] = [];
   return {

@@ -19,6 +19,9 @@ const METHODS: Record<ListKind, string> = {
   skills: "skills/list",
 };
 
+/** What a server has to be told again when it comes back. */
+const TOLD_AGAIN = new Set(["logging/setLevel", "resources/subscribe", "resources/unsubscribe"]);
+
 const RESOURCE_UPDATED = "notifications/resources/updated";
 
 /** What a server may say that its list has changed of. */
@@ -75,9 +78,14 @@ export class CallerSession {
     return (await this.#session()).initializeResult;
   }
 
-  async request(method: string, params: string, call: ForwardedCall): Promise<RawJson> {
+  request(method: string, params: string, call: ForwardedCall): Promise<RawJson> {
     this.#client = call.client?.session ?? this.#client;
-    const answer = await this.#send(method, params, call.signal, call);
+    const answer = this.#send(method, params, call.signal, call);
+    return TOLD_AGAIN.has(method) ? this.#remembering(answer, method, params) : answer;
+  }
+
+  async #remembering(answered: Promise<RawJson>, method: string, params: string): Promise<RawJson> {
+    const answer = await answered;
     if (!(answer instanceof RawError)) this.#remember(method, params);
     return answer;
   }
@@ -146,8 +154,10 @@ export class CallerSession {
   }
 
   #remember(method: string, params: string): void {
-    if (method === "logging/setLevel") this.#logLevel = params;
-    if (method !== "resources/subscribe" && method !== "resources/unsubscribe") return;
+    if (method === "logging/setLevel") {
+      this.#logLevel = params;
+      return;
+    }
     const uri = memberText(params, "uri") ?? "";
     if (method === "resources/subscribe") this.#subscriptions.set(uri, params);
     else this.#subscriptions.delete(uri);

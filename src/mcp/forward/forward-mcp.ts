@@ -111,7 +111,7 @@ class ForwardedMcp implements ForwardedServer {
     return this.#of(call.caller).list(kind, call);
   }
 
-  async request(method: string, params: string, call: ForwardedCall): Promise<RawJson> {
+  request(method: string, params: string, call: ForwardedCall): Promise<RawJson> {
     return this.#of(call.caller).request(method, params, call);
   }
 

@@ -1,3 +1,4 @@
+import type { FastifyInstance } from "fastify";
 import { describe, expect, it } from "vitest";
 import { Environment } from "../../../src/index.js";
 
@@ -48,6 +49,36 @@ describe("env.serve()", () => {
       fetch(`${serving.url}/.well-known/agent-env.json`, { headers: { authorization: `Bearer ${token}` } });
     expect((await card("x".repeat(16))).status).toBe(401);
     expect((await card("f".repeat(16))).status).toBe(200);
+  });
+});
+
+describe("what an author adds to the app", () => {
+  const sees = async (url: string) => {
+    const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
+    return (await fetch(`${url}/mcp`, { method: "POST", headers, body: JSON.stringify(HELLO) })).headers.get("x-seen");
+  };
+  const mark = (app: FastifyInstance) => {
+    app.addHook("onRequest", (_request, reply, done) => {
+      reply.raw.setHeader("x-seen", "yes");
+      done();
+    });
+  };
+
+  it("sees MCP requests too, added in routes() or to env.app()", async () => {
+    class Marked extends Empty {
+      override routes(app: FastifyInstance): void {
+        mark(app);
+      }
+    }
+    await using serving = await new Marked().serve();
+    expect(await sees(serving.url)).toBe("yes");
+    const app = await new Empty().app();
+    mark(app);
+    try {
+      expect(await sees(await app.listen({ port: 0, host: "127.0.0.1" }))).toBe("yes");
+    } finally {
+      await app.close();
+    }
   });
 });
 
