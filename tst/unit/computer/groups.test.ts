@@ -200,8 +200,8 @@ describe("computer_keyboard_*", () => {
       };
       await me.ok(name, args);
       await ending;
-      await until(() => computer.driver.down.size === 0);
-      expect(computer.driver.inputs.at(-1)?.[0]).toBe(operation.replace("down", "up"));
+      await until(() => computer.driver.inputs.at(-1)?.[0] === operation.replace("down", "up"));
+      expect(computer.driver.down.size).toBe(0);
     }
   });
 
