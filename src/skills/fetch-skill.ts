@@ -14,6 +14,11 @@ export async function fetchSkill(url: string, headers: Readonly<Record<string, s
   const endpoint = new URL(extensionEndpoint(SKILL_URN, "get"), url);
   const { status, text } = await getText(endpoint, headers);
   if (status === 404) throw new SetupError(`${url} has no skill`, { hint: `agentenv card ${url} shows what it has` });
+  if (status === 401 || status === 403) {
+    throw new SetupError(`${url} ${status === 401 ? "asks for a bearer token" : "refuses this token"}`, {
+      hint: "name a file with a token of the scope framework by --token-file, or set AGENTENV_TOKEN",
+    });
+  }
   if (status !== 200) throw new SetupError(`${endpoint} answered ${status}: ${text.slice(0, 300)}`);
   let json: unknown;
   try {

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -57,6 +58,12 @@ describe("agentenv skills refuses, with its path and the reason, and writes noth
     using skill = new SkillFolder(HOSTILE_NAME, { "SKILL.md": skillText(HOSTILE_NAME) });
     await make(skill);
     await expectRefused(skill.folder, skill.parent, path, reason);
+  });
+
+  it("a folder with a device", async () => {
+    using skill = new SkillFolder(HOSTILE_NAME, { "SKILL.md": skillText(HOSTILE_NAME) });
+    execFileSync("mknod", [join(skill.folder, "zero"), "c", "1", "5"]);
+    await expectRefused(skill.folder, skill.parent, "zero", /is a device/);
   });
 
   it.each(HOSTILE_FRONTMATTER)("frontmatter with $what", async ({ text, reason }) => {

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Tokens } from "../../../src/http/tokens.js";
 import { packageRoot } from "../../../src/package-root.js";
 import { readSkillFolder } from "../../../src/skills/folder.js";
 import { PostOffice } from "../../fakes/post-office.js";
@@ -62,6 +63,21 @@ describe("agentenv skills", () => {
     const content = "---\nname: posting\ndescription: How to post.\n---\nUse a stamp.";
     const expected = skillOf({ "SKILL.md": content, "a.bin": new Uint8Array([7]) });
     expect(JSON.parse(added.stdout), added.stderr).toMatchObject({ digest: expected.digest, name: "posting" });
+  });
+
+  it("asks an environment that wants a token with the one that a file holds, and says what is missing without", async () => {
+    const token = "skills-token-0123456789";
+    await using serving = await serve(new PostOffice(), { tokens: Tokens.parse(`framework:${token}`, "tokens") });
+    const refused = await skills(["add", serving.url]);
+    expect(refused).toMatchObject({ code: 1, stdout: "" });
+    expect(refused.stderr).toMatch(/asks for a bearer token\n.*framework by --token-file/);
+    expect((await skills(["add", serving.url], { AGENTENV_TOKEN: "another-0123456789" })).stderr).toMatch(/token/);
+    const file = join(data, "token");
+    writeFileSync(file, `${token}\n`, { mode: 0o600 });
+    const added = await skills(["add", serving.url, "--token-file", file, "--json"]);
+    expect(JSON.parse(added.stdout), added.stderr).toMatchObject({ name: "posting" });
+    const packed = await skills(["pack", serving.url, "--out", join(data, "posting.tar")], { AGENTENV_TOKEN: token });
+    expect(packed.code, packed.stderr).toBe(0);
   });
 
   it("says of an environment that it has no skill, and of an address that nothing answers there", async () => {
