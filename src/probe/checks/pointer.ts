@@ -1,6 +1,9 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { POINTER_URN } from "../../protocol/computer.js";
 import { type Check, expectSame, expectThat } from "../check.js";
 
+/** For how long a button that is pressed has to stay down to be taken for it, in milliseconds. */
+const STAYS_MS = 200;
 const needs = [POINTER_URN];
 
 /** X: the pointer group. */
@@ -56,8 +59,16 @@ export const pointerChecks: Check[] = [
     async run(board) {
       const { session } = board;
       const shot = await session.shot();
-      const { pushed } = await board.state();
+      const { count, pushed } = await board.state();
       await session.ok("computer_pointer_down", { ...board.at(shot, "push"), frame_id: shot.frame_id });
+      await board.events(count, (seen) => seen.length > 0);
+      // A release that nobody asked for would be right behind.
+      await sleep(STAYS_MS, undefined, { signal: board.driver.signal });
+      expectSame(
+        "what came of a press alone",
+        (await board.events(count, () => true)).map(([kind]) => kind),
+        ["down"],
+      );
       await session.ok("computer_pointer_up");
       await session.ok("computer_click");
       await board.until(

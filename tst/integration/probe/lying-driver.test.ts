@@ -1,64 +1,22 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { ReferenceDriver } from "../../../drivers/reference/driver.js";
-import { ComputerSettings } from "../../../src/computer/settings.js";
+import type { Capture } from "../../../src/computer/operations.js";
 import { CHECKS } from "../../../src/probe/checks/list.js";
-import type { CheckResult } from "../../../src/probe/report.js";
 import { runProbe } from "../../../src/probe/run.js";
 import type { JsonObject } from "../../../src/protocol/tool.js";
-import { FakeLog, type FakeSession, fakeSession } from "../../fakes/computer-session.js";
-import { type Lie, lyingWith, saying } from "../../fakes/lying.js";
-import { type Serving, serve } from "../../fakes/serving.js";
+import { type Lie, saying } from "../../fakes/lying.js";
+import { about, taking } from "../../fakes/lying-computer.js";
 import { agentenv } from "../../harness/computer.js";
+import { LyingReference } from "../../harness/lying-reference.js";
 import { until } from "../../harness/until.js";
-import { XServer } from "../../harness/x-server.js";
 
-/** The reference driver, honest as a driver: the lies are told between it and the wire. */
-let server: XServer;
-let session: FakeSession;
-let driver: ReferenceDriver;
-let serving: Serving;
-let lie: Lie = {};
+let computer: LyingReference;
 beforeAll(async () => {
-  server = await XServer.xvfb();
-  const base = fakeSession();
-  const environment = () => ({ ...base.user.environment(), DISPLAY: server.display, PATH: "/usr/bin:/bin" });
-  const spawn: typeof base.user.spawn = (file, args, options = {}) =>
-    base.user.spawn(file, args, { ...options, env: { ...environment(), ...options.env } });
-  session = { ...base, display: server.display, user: { ...base.user, environment, spawn } };
-  const settings = ComputerSettings.parse({ tap_hold_ms: 5, type_delay_ms: 5 });
-  driver = new ReferenceDriver({ session, log: new FakeLog(), settings });
-  await driver.prepare();
-  serving = await serve(driver);
-  lyingWith(serving.application, () => lie);
+  computer = await LyingReference.start();
 });
-afterAll(async () => {
-  await serving?.[Symbol.asyncDispose]();
-  session?.[Symbol.dispose]();
-  await server?.[Symbol.asyncDispose]();
-});
+afterAll(() => computer?.[Symbol.asyncDispose]());
 
-/** What the full checks whose names begin so come to while the server tells `told`. */
-async function probed(told: Lie, ...names: string[]): Promise<CheckResult[]> {
-  lie = told;
-  const chosen = CHECKS.filter(({ level, name }) => level === "full" && names.some((each) => name.startsWith(each)));
-  expect(chosen).toHaveLength(names.length);
-  try {
-    const options = { level: "full", checks: chosen, timeoutMs: 8_000, settleMs: 700 } as const;
-    return (await runProbe(serving.url, options)).checks;
-  } finally {
-    lie = {};
-  }
-}
-
-function about(tool: string, call: NonNullable<Lie["call"]>): Lie {
-  return { call: (name, args, context, real) => (name === tool ? call(name, args, context, real) : real(name, args)) };
-}
-
-const taking = (tool: string, change: (args: JsonObject) => JsonObject): Lie =>
-  about(tool, (name, args, _, real) => real(name, change(args)));
-
-let kept: Awaited<ReturnType<ReferenceDriver["capture"]>> | undefined;
+let kept: Capture | undefined;
 const never = new AbortController().signal;
 
 /** What is done, the check that it breaks, and what the check finds. */
@@ -210,13 +168,14 @@ const honest = [...new Set(LIES.map(([, , check]) => check))];
 
 describe("an honest driver", () => {
   it("passes the checks that the others fail", async () => {
-    const results = await probed({}, ...honest);
+    const results = await computer.probed({}, ...honest);
     expect(results.filter(({ status }) => status !== "passed")).toEqual([]);
   });
 });
 
 describe("a driver that", () => {
   it.each(LIES)("%s is found out", async (what, told, name, finding) => {
+    const { driver } = computer;
     const capture = driver.capture.bind(driver);
     if (what === "shows an old screen") {
       driver.capture = async (signal) => {
@@ -225,7 +184,7 @@ describe("a driver that", () => {
       };
     }
     try {
-      const [result] = await probed(told, name);
+      const [result] = await computer.probed(told, name);
       expect(result).toMatchObject({ status: "failed", detail: expect.stringMatching(finding) });
     } finally {
       driver.capture = capture;
@@ -237,7 +196,7 @@ describe("a probe that is interrupted", () => {
   it("takes its fixture away and throws its reason", async () => {
     const interrupted = new AbortController();
     const seen: string[] = [];
-    const probe = runProbe(serving.url, {
+    const probe = runProbe(computer.serving.url, {
       level: "full",
       checks: CHECKS.filter(({ level }) => level === "full"),
       signal: interrupted.signal,
@@ -252,7 +211,7 @@ describe("a probe that is interrupted", () => {
   });
 
   it("does so from the command line too, and exits as what a signal ended", async () => {
-    await using command = agentenv(["probe", serving.url]);
+    await using command = agentenv(["probe", computer.serving.url]);
     await until(
       () => command.stdout,
       (seen) => seen.includes("P4 "),
@@ -265,14 +224,14 @@ describe("a probe that is interrupted", () => {
   });
 
   it("leaves nothing behind when it ends by itself either", async () => {
-    await probed({}, "a button and a checkbox");
+    await computer.probed({}, "a button and a checkbox");
     await until(left, (seen) => seen === "0\n");
   });
 });
 
 describe("a fixture that can't be staged", () => {
   it("leaves the full checks unverified, with the reason", async () => {
-    const [result] = await probed(
+    const [result] = await computer.probed(
       { extension: { "computer-exec/run": (params, real) => real(withoutPython(params)) } },
       "a button and a checkbox",
     );
@@ -288,7 +247,7 @@ function withoutPython(params: JsonObject): JsonObject {
 /** What is in the session user's home, and how many of its fixtures run. */
 async function left(): Promise<string> {
   const argv = ["sh", "-c", 'ls -A; ps -eo args | grep -c "[b]oard.py $HOME"'];
-  const response = await fetch(`${serving.url}/agentenv/ext/computer-exec/run`, {
+  const response = await fetch(`${computer.serving.url}/agentenv/ext/computer-exec/run`, {
     method: "POST",
     body: JSON.stringify({ argv, request_id: crypto.randomUUID() }),
   });

@@ -1,59 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { ComputerSettings } from "../../../src/computer/settings.js";
-import { CHECKS } from "../../../src/probe/checks/list.js";
-import type { CheckResult } from "../../../src/probe/report.js";
-import { runProbe } from "../../../src/probe/run.js";
 import type { JsonObject } from "../../../src/protocol/tool.js";
-import { FakeLog, type FakeSession, fakeSession } from "../../fakes/computer-session.js";
-import { type Lie, lyingWith, refusing, saying } from "../../fakes/lying.js";
-import { FullPaintDriver } from "../../fakes/paint-driver.js";
-import { type Serving, serve } from "../../fakes/serving.js";
+import { type Lie, refusing, saying } from "../../fakes/lying.js";
+import { about, LyingComputer, taking } from "../../fakes/lying-computer.js";
 
-/** A screen that is large enough for every check. */
-class LargePaintDriver extends FullPaintDriver {
-  override screen = { width: 200, height: 160, scale: 1 };
-
-  override get displayModes(): readonly (readonly [number, number])[] {
-    return [
-      [200, 160],
-      [100, 80],
-    ];
-  }
-}
-
-let session: FakeSession;
-let serving: Serving;
-let lie: Lie = {};
+let computer: LyingComputer;
 beforeAll(async () => {
-  session = fakeSession();
-  const driver = new LargePaintDriver({ session, log: new FakeLog(), settings: ComputerSettings.parse({}) });
-  serving = await serve(driver);
-  lyingWith(serving.application, () => lie);
+  computer = await LyingComputer.start();
 });
-afterAll(async () => {
-  await serving?.[Symbol.asyncDispose]();
-  session?.[Symbol.dispose]();
-});
-
-/** What the basic checks of this name come to while the server tells `told`; all of them without a name. */
-async function probed(told: Lie, name?: string): Promise<CheckResult[]> {
-  lie = told;
-  const checks = name === undefined ? CHECKS : CHECKS.filter((check) => check.name.startsWith(name));
-  try {
-    return (await runProbe(serving.url, { level: "basic", checks, timeoutMs: 8_000 })).checks;
-  } finally {
-    lie = {};
-  }
-}
-
-/** A lie about one tool's calls. */
-function about(tool: string, call: NonNullable<Lie["call"]>): Lie {
-  return { call: (name, args, context, real) => (name === tool ? call(name, args, context, real) : real(name, args)) };
-}
-
-/** Other arguments than were given. */
-const taking = (tool: string, change: (args: JsonObject) => JsonObject): Lie =>
-  about(tool, (name, args, _, real) => real(name, change(args)));
+afterAll(() => computer?.[Symbol.asyncDispose]());
 
 /** Refusals that are said in another way. */
 const refusingAs = (change: JsonObject, text?: string): Lie => ({
@@ -348,7 +302,7 @@ const LIES: [what: string, lie: Lie, check: string, finding: RegExp][] = [
 
 describe("an honest server", () => {
   it("passes each basic check that applies to it, and its report counts for its extensions", async () => {
-    const results = await probed({});
+    const results = await computer.probed({});
     expect(results.filter(({ status }) => status === "failed" || status === "unverified")).toEqual([]);
     expect(results.filter(({ status }) => status === "passed").length).toBeGreaterThan(65);
     expect(results.filter(({ difference }) => difference)).toEqual([]);
@@ -357,7 +311,7 @@ describe("an honest server", () => {
 
 describe("a server that says that", () => {
   it.each(LIES)("%s is found out", async (_, told, name, finding) => {
-    const [result, ...more] = await probed(told, name);
+    const [result, ...more] = await computer.probed(told, name);
     expect(more).toEqual([]);
     expect(result).toMatchObject({ status: "failed", detail: expect.stringMatching(finding) });
   });
@@ -371,7 +325,7 @@ describe("a server that takes all sessions for one caller", () => {
       latest = result?.structuredContent?.frame_id;
       return result;
     });
-    const [result] = await probed(shared, "each session has a latest frame of its own");
+    const [result] = await computer.probed(shared, "each session has a latest frame of its own");
     expect(result).toMatchObject({ status: "not_applicable", difference: true });
   });
 });
