@@ -18,3 +18,11 @@ export const SAMPLES = [
 ];
 
 export const ALL = [ASCII, LATIN_1, ...SAMPLES];
+
+/** What is rarer: cases that are no pair of letters, marks, controls of layout, private and last code points. */
+export const RARE = [
+  "e\u0301o\u0308 ǅǆǄ ϐ ſ İı ẞß ﬁ ŉ ǰ ΰ ᾳᾼ Ⓐⓐ ԱաႠⴀ 𐐀𐐨 Ꭰꭰ",
+  "ก็น้ำ שָׁלוֹם 각힣ㄱ Ѣѣ 🏴󠁧󠁢󠁥󠁮󠁧󠁿",
+  "∀∂∈ℝ≡∞↻ ┐┼╔░►☺♀ ¡¢£¤¥¦§¨©ª«¬®¯°±²³´µ¶·¸¹º»¼½¾¿×÷",
+  "a\u00a0b\u200dc\u00add\u200be\u2028f\u202eg\ufeffh\ue000i\ufffdj\u{10fffd}k",
+];

@@ -3,7 +3,7 @@ import type { McpClient } from "../../../../src/mcp/client.js";
 import { type Computer, envFolder, startComputer } from "../../../harness/computer.js";
 import { startChromium, startEntry, type TextField } from "../../../harness/text-fields.js";
 import { until } from "../../../harness/until.js";
-import { ALL } from "./texts.js";
+import { ALL, RARE } from "./texts.js";
 
 /** A desk with nothing on it that would take the focus when it comes up. */
 const env = envFolder('type = "computer"\ndriver = "reference"\n');
@@ -64,7 +64,7 @@ describe.each([
     try {
       for (const layout of ["fr", "us,ru"]) {
         await computer.run("setxkbmap", "-layout", layout);
-        for (const text of ALL) expect(await typed(field, text), layout).toBe(text);
+        for (const text of [...ALL, ...RARE]) expect(await typed(field, text), layout).toBe(text);
       }
     } finally {
       await computer.run("setxkbmap", "-layout", "us");
