@@ -84,13 +84,10 @@ export class CuaDriver extends ComputerDriver {
       client: this.#client,
       sessions: this.#sessions,
       turn: ({ caller, signal }, send) =>
-        this.inputTurn(caller, signal, async (turn) => {
+        this.inputTurn(caller, signal, (turn) => {
           const { reply, settled } = send();
           turn.outlast(settled);
-          const answer = await reply;
-          // What others send next comes after what this set off in the window manager.
-          await this.session.inputSettled?.();
-          return answer;
+          return reply;
         }),
       inputDelivered: ({ caller }) => this.inputDelivered(caller),
       deadlines: this.#toolDeadlines(served),

@@ -65,8 +65,9 @@ function checkDuration(computer: Computer, planned: PlannedInput): number {
   );
 }
 
-/** What a window manager takes first and then passes on. */
+/** What a window manager takes first and then passes on, and what goes past it to the program that has the focus. */
 const PASSED_ON: ReadonlySet<PlannedInput["kind"]> = new Set(["click", "drag", "pointer"]);
+const GOES_PAST: ReadonlySet<PlannedInput["kind"]> = new Set(["type", "press", "hold"]);
 
 async function send(
   computer: Computer,
@@ -76,15 +77,15 @@ async function send(
   deadline: Deadline,
 ): Promise<Effect | undefined> {
   const delivery = new CallDelivery(computer, caller, turn);
+  const { kind } = call.planned;
+  if (GOES_PAST.has(kind)) await computer.clicksPassedOn();
+  if (PASSED_ON.has(kind)) computer.clicked();
   const work = started(() => call.send(deadline.signal, delivery));
   try {
     const effect = await deadline.bound(work);
     turn.delivered();
-    // What is sent next, by whomever, comes after what this input set off in the window manager; a picture shows it.
-    if (PASSED_ON.has(call.planned.kind)) {
-      if (call.screenshot) await computer.inputSettled();
-      else turn.outlast(afterAnswer(() => computer.inputSettled()));
-    }
+    // The picture is to show what the input set off in the window manager.
+    if (call.screenshot) await computer.clicksPassedOn();
     return effect ?? undefined;
   } catch (thrown) {
     const error = failure(thrown, delivery.hasSent, deadline);
@@ -93,12 +94,6 @@ async function send(
     turn.outlast(work);
     throw error;
   }
-}
-
-/** What `run` comes to, begun behind the answer that is being sent: it would take a processor from whoever waits for that. */
-async function afterAnswer(run: () => Promise<void>): Promise<void> {
-  await new Promise(setImmediate);
-  await run();
 }
 
 async function started(send: () => Promise<Effect | undefined> | Promise<void>): Promise<Effect | undefined> {

@@ -39,7 +39,7 @@ export class Computer {
     /** How long a call may take in all. */
     readonly callDeadlineMs = CALL_DEADLINE_MS,
     /** Resolves once the clicks that were sent have been passed on by the window manager. */
-    readonly inputSettled: () => Promise<void> = async () => {},
+    private readonly inputSettled: () => Promise<void> = async () => {},
   ) {
     this.keys = new Held(
       "key",
@@ -75,6 +75,24 @@ export class Computer {
   #pointer(): PointerGroup {
     if (this.groups.pointer === undefined) throw new TypeError("the driver has no pointer group");
     return this.groups.pointer;
+  }
+
+  /** Whether the window manager may have clicks that it hasn't passed on. */
+  #clicked = false;
+
+  /** Says that clicks are about to be sent. */
+  clicked(): void {
+    this.#clicked = true;
+  }
+
+  /**
+   * Resolves once the window manager has passed on the clicks that were sent before; never rejects. Asked for before a key is
+   * sent, which could reach its program ahead of them, and not after each click: clicks stay in order by themselves.
+   */
+  async clicksPassedOn(): Promise<void> {
+    if (!this.#clicked) return;
+    this.#clicked = false;
+    await this.inputSettled();
   }
 
   /** Whether the last capture told the display's size, so that the next one is expected to. */

@@ -250,7 +250,12 @@ export abstract class ComputerDriver extends Environment {
    */
   inputTurn<T>(caller: Caller, signal: AbortSignal, run: (turn: InputTurn) => Promise<T>): Promise<T> {
     const waitMs = Math.min(this.settings.queue_wait_s * 1000, this.#computer.callDeadlineMs);
-    return this.#computer.queue.turn(caller, signal, waitMs, run);
+    return this.#computer.queue.turn(caller, signal, waitMs, async (turn) => {
+      // Which of them press keys isn't known here, and neither is which of them click.
+      await this.#computer.clicksPassedOn();
+      this.#computer.clicked();
+      return run(turn);
+    });
   }
 
   /** Counts one input of `caller` as delivered, for forwarded tools that change something without taking a turn. */
