@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { TestCaller } from "../../../fakes/computer-calls.js";
 import { ReferenceComputer } from "../../../harness/reference.js";
 import { until } from "../../../harness/until.js";
 import { XTestClient } from "../../../harness/x-client.js";
@@ -56,6 +57,29 @@ describe("a connection that drops", () => {
     expect(presses).toHaveLength(1);
     await agent.ok("computer_click", { x: 5, y: 5 });
   });
+
+  it("again and again under load leaves nothing down once its callers have ended", async () => {
+    await using proxy = await XProxy.start(server.display);
+    await using behind = await ReferenceComputer.start(proxy.display);
+    using x = await XTestClient.open(server.display);
+    const callers = Array.from({ length: 5 }, (_, index) => behind.caller(`agent ${index}`));
+    for (const caller of callers) await caller.frame();
+    let stop = false;
+    const codes = new Set<unknown>();
+    const load = callers.map((caller, index) => loading(caller, index, codes, () => stop));
+    for (let round = 0; round < 20; round += 1) {
+      await new Promise((resolve) => setTimeout(resolve, 20 + ((round * 37) % 120)));
+      proxy.drop();
+    }
+    stop = true;
+    await Promise.all(load);
+    for (const caller of callers) await caller.caller.end();
+    await nothingDown(x);
+    expect(codes).toContain("delivery_failed");
+    // A read that is dropped twice has no third try.
+    const told = ["delivery_failed", "device_unavailable", "stale_frame", "invalid_argument"];
+    for (const code of codes) expect(told).toContain(code);
+  });
 });
 
 describe("an X server that dies", () => {
@@ -80,25 +104,7 @@ describe("an X server that dies", () => {
     for (const caller of callers) await caller.frame();
     let stop = false;
     const codes = new Set<unknown>();
-    const load = callers.map(async (caller, index) => {
-      while (!stop) {
-        const results = [
-          await caller.call("computer_type", { text: "Load, é and 中" }),
-          await caller.call("computer_click", { x: 10 + index, y: 10, count: 2, modifiers: ["Shift"] }),
-          await caller.call("computer_keyboard_down", { keys: ["Control"] }),
-          await caller.call("computer_drag", {
-            path: [
-              [10, 10],
-              [600, 400],
-            ],
-            duration_ms: 50,
-          }),
-          await caller.call("computer_keyboard_up", {}),
-          await caller.call("computer_screenshot", {}),
-        ];
-        for (const { isError, structuredContent } of results) if (isError) codes.add(structuredContent?.code);
-      }
-    });
+    const load = callers.map((caller, index) => loading(caller, index, codes, () => stop));
     for (let round = 0; round < 4; round += 1) {
       await new Promise((resolve) => setTimeout(resolve, 300));
       await server.kill();
@@ -107,9 +113,12 @@ describe("an X server that dies", () => {
       const back = performance.now();
       const probe = computer.caller("probe");
       await until(
-        async () => (await probe.call("computer_screenshot", {})).isError !== true,
+        async () => {
+          const shot = await probe.call("computer_screenshot", {});
+          return shot.isError !== true && (await probe.call("computer_click", { x: 700, y: 700 })).isError !== true;
+        },
         (works) => works,
-        { ms: 1000, what: "a screenshot" },
+        { ms: 1000, what: "a screenshot and a click" },
       );
       expect(performance.now() - back).toBeLessThan(1000);
     }
@@ -117,14 +126,39 @@ describe("an X server that dies", () => {
     await Promise.all(load);
     for (const caller of callers) await caller.caller.end();
     using x = await XTestClient.open(server.display);
-    await until(
-      () => x.keysDown(),
-      (keys) => keys.length === 0,
-      { what: "keys that are up" },
-    );
-    expect(await x.buttonsDown()).toBe(0);
+    await nothingDown(x);
     for (const code of codes) {
       expect(["device_unavailable", "delivery_failed", "stale_frame", "invalid_argument"]).toContain(code);
     }
   });
 });
+
+/** Calls of every kind, one after the other, until it is told to stop; what they are refused with is kept. */
+async function loading(caller: TestCaller, index: number, codes: Set<unknown>, stopped: () => boolean): Promise<void> {
+  const path = [
+    [10, 10],
+    [600, 400],
+  ];
+  while (!stopped()) {
+    const results = [
+      await caller.call("computer_type", { text: "Load, é and 中" }),
+      await caller.call("computer_click", { x: 10 + index, y: 10, count: 2, modifiers: ["Shift"] }),
+      await caller.call("computer_keyboard_down", { keys: ["Control"] }),
+      await caller.call("computer_drag", { path, duration_ms: 50 }),
+      await caller.call("computer_pointer_down", { button: "right" }),
+      await caller.call("computer_pointer_up", { button: "right" }),
+      await caller.call("computer_keyboard_up", {}),
+      await caller.call("computer_screenshot", {}),
+    ];
+    for (const { isError, structuredContent } of results) if (isError) codes.add(structuredContent?.code);
+  }
+}
+
+async function nothingDown(x: XTestClient): Promise<void> {
+  await until(
+    () => x.keysDown(),
+    (keys) => keys.length === 0,
+    { what: "keys that are up" },
+  );
+  expect(await x.buttonsDown()).toBe(0);
+}
