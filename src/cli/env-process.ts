@@ -26,7 +26,10 @@ const STOP_ORPHAN = 'cat >/dev/null; kill -TERM "$1"; rm -rf -- "$2"';
 const ReadyLine = z.object({ url: z.string() });
 
 export interface EnvStart {
+  /** Of the copy that is started. */
   readonly folder: string;
+  /** The env's own folder, for messages. */
+  readonly source: string;
   /** Removed where whoever starts it is killed; it is theirs to remove otherwise. */
   readonly scratch: string;
   /** For messages. */
@@ -53,7 +56,7 @@ export class EnvProcess implements AsyncDisposable {
   ) {}
 
   /** Starts an env and waits until it is ready. Throws a SetupError with what it said last where it doesn't become so. */
-  static async start({ folder, scratch, id, user, store, signal }: EnvStart): Promise<EnvProcess> {
+  static async start({ folder, source, scratch, id, user, store, signal }: EnvStart): Promise<EnvProcess> {
     signal.throwIfAborted();
     const started = performance.now();
     const asUser = user === undefined ? [] : ["--user", user];
@@ -88,13 +91,11 @@ export class EnvProcess implements AsyncDisposable {
     } catch (thrown) {
       await stop(child, watcher, ended);
       signal.throwIfAborted();
-      throw new SetupError(
-        `${id} didn't start: ${(thrown as Error).message}\n${said.all.slice(-SHOWN).join("\n")}`.trimEnd(),
-        {
-          hint: `agentenv up ${folder} shows more`,
-          cause: thrown,
-        },
-      );
+      const last = said.all.slice(-SHOWN).map((line) => line.replace(/^agentenv: /, ""));
+      throw new SetupError([`${id} didn't start: ${(thrown as Error).message}`, ...last].join("\n").trimEnd(), {
+        hint: `agentenv up ${source} shows more`,
+        cause: thrown,
+      });
     } finally {
       clearTimeout(late);
       signal.removeEventListener("abort", abort);

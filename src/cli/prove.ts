@@ -63,7 +63,15 @@ export async function proveEnv(
   try {
     const folder = placeEnv(base, "env", env.name, contents);
     onStep("starting");
-    const start = { folder, scratch: base, id: env.id, store, signal, ...(user === undefined ? {} : { user }) };
+    const start = {
+      folder,
+      source: env.folder,
+      scratch: base,
+      id: env.id,
+      store,
+      signal,
+      ...(user === undefined ? {} : { user }),
+    };
     await using running = await EnvProcess.start(start);
     const client = new EnvironmentClient(running.url, { signal });
     const card = (await client.get(CARD_PATH)).body as JsonObject;

@@ -118,6 +118,8 @@ describe("an env that is a class", () => {
     const exit = await put(bundle.folder).exited;
     expect(exit).toMatchObject({ code: 1, stdout: "" });
     expect(exit.stderr).toMatch(/office\/notes didn't start: exit code 1\n.*no such luck/s);
+    expect(exit.stderr).toContain(`  agentenv up ${bundle.env} shows more\n`);
+    expect(exit.stderr).not.toMatch(/agentenv: agentenv:/);
     expect(existsSync(join(folder, "store"))).toBe(false);
   });
 });
