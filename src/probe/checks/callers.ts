@@ -50,7 +50,7 @@ export const callerChecks: (BasicCheck | FullCheck)[] = [
       const { driver, layout } = board;
       const shot = await board.session.shot();
       const sessions = await Promise.all(Array.from({ length: SESSIONS }, () => driver.session()));
-      const { count } = await board.state();
+      const count = await board.count();
       const sent: { at: number; x: number; y: number }[] = [];
       const calls: Promise<unknown>[] = [];
       for (let index = 0; index < CALLS; index += 1) {
@@ -124,7 +124,7 @@ export const callerChecks: (BasicCheck | FullCheck)[] = [
         [10, 10],
         [200, 200],
       ].map(([x = 0, y = 0]) => Object.values(board.at(shot, "pad", [x, y])));
-      const { count } = await board.state();
+      const count = await board.count();
       const drag = session
         .ok("computer_drag", { path, duration_ms, frame_id: shot.frame_id })
         .then(() => performance.now());

@@ -67,7 +67,7 @@ export const clickChecks: FullCheck[] = [
         [1, 1, left + width - 1, top + height - 1],
         [0, 1_000_000, left, top],
       ] as const) {
-        const { count } = await board.state();
+        const count = await board.count();
         await board.session.ok("computer_click", {
           x: edge,
           y: edge,
@@ -115,7 +115,7 @@ export const clickChecks: FullCheck[] = [
     async run(board) {
       const shot = await board.session.shot();
       for (const button of board.driver.buttons) {
-        const { count } = await board.state();
+        const count = await board.count();
         const point = board.at(shot, "dots");
         await board.session.ok("computer_click", { ...point, frame_id: shot.frame_id, button });
         const events = await board.events(count, (seen) => releases(seen).length > 0);
@@ -156,7 +156,7 @@ export const clickChecks: FullCheck[] = [
     unless: (driver) => (driver.hasKeys("Control") ? undefined : "it has no Control key"),
     async run(board) {
       const shot = await board.session.shot();
-      const { count } = await board.state();
+      const count = await board.count();
       const click = { ...board.at(shot, "dots"), frame_id: shot.frame_id };
       await board.session.ok("computer_click", { ...click, modifiers: ["Control"] });
       await board.session.ok("computer_click", click);

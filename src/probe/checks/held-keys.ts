@@ -34,7 +34,7 @@ export const heldKeyChecks: FullCheck[] = [
     async run(board) {
       const { session } = board;
       await board.emptyLine();
-      const { count } = await board.state();
+      const count = await board.count();
       await session.ok("computer_keyboard_down", { keys: ["Shift"], hold_ms: 200 });
       const events = await board.events(count, (seen) => seen.some(isShift("key up")));
       expectSame(
@@ -96,7 +96,7 @@ export const heldKeyChecks: FullCheck[] = [
 /** Whether Shift goes down and up again with what is done; the press alone isn't enough. */
 async function releasedBy(board: Board, act: () => Promise<void>, ms?: number): Promise<void> {
   await board.emptyLine();
-  const { count } = await board.state();
+  const count = await board.count();
   await act();
   await board.events(count, (seen) => seen.some(isShift("key")) && seen.some(isShift("key up")), ms);
   await board.session.ok("computer_type", { text: "x" });

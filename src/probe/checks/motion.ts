@@ -55,7 +55,7 @@ export const motionChecks: FullCheck[] = [
     unless: (driver) => (driver.hasKeys("Control") ? undefined : "it has no Control key"),
     async run(board) {
       const shot = await board.session.shot();
-      const { count } = await board.state();
+      const count = await board.count();
       const aim = { ...board.at(shot, "wheel"), frame_id: shot.frame_id };
       const scroll = { ...aim, direction: "down", amount: 3, modifiers: ["Control"] };
       const result = await board.session.call("computer_scroll", scroll);

@@ -59,7 +59,8 @@ export const pointerChecks: Check[] = [
     async run(board) {
       const { session } = board;
       const shot = await session.shot();
-      const { count, pushed } = await board.state();
+      const count = await board.count();
+      const { pushed } = await board.state();
       await session.ok("computer_pointer_down", { ...board.at(shot, "push"), frame_id: shot.frame_id });
       await board.events(count, (seen) => seen.length > 0);
       // A release that nobody asked for would be right behind.

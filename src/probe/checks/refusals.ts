@@ -215,6 +215,7 @@ export const refusalChecks: Check[] = [
       const { driver, session } = board;
       const shot = await session.shot();
       await board.emptyLine();
+      await board.count();
       const before = await board.state();
       await refuseAll(driver, session, shot);
       // Input is delivered in order, so nothing of theirs can come after this.

@@ -12,7 +12,7 @@ export const typingChecks: FullCheck[] = [
     level: "full",
     async run(board) {
       await board.emptyLine();
-      const { count } = await board.state();
+      const count = await board.count();
       await types(board, UNICODE);
       const { journal, count: after } = await board.state();
       const keys = journal.slice(-(after - count)).flatMap(([kind, what]) => (kind === "key" ? [what] : []));
@@ -50,7 +50,7 @@ export const typingChecks: FullCheck[] = [
     async run(board) {
       await board.emptyLine();
       await types(board, "abc");
-      const { count } = await board.state();
+      const count = await board.count();
       // In Tk this selects all.
       await board.session.ok("computer_key", { keys: ["Control", "/"] });
       const events = await board.events(count, (seen) => seen.filter(([kind]) => kind === "key up").length >= 2);
