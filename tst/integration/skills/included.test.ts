@@ -3,12 +3,16 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { McpClient } from "../../../src/mcp/client.js";
+import { packageRoot } from "../../../src/package-root.js";
 import type { SkillEntry } from "../../../src/protocol/skill.js";
 import { writeSkillFolder } from "../../../src/skills/folder.js";
 import { agentenv, envFolder } from "../../harness/computer.js";
+import { isRoot } from "../../harness/desktop.js";
 import { skillOf, skillText } from "../../harness/skill-folder.js";
 
-const CLASS = `import { Environment } from "agent-env";
+/** Root's copy of an env lies beside agent-env; for anybody else the folder is served where it is, and nothing is beside it. */
+const AGENT_ENV = isRoot ? "agent-env" : pathToFileURL(join(packageRoot, "dist/src/index.js")).href;
+const CLASS = `import { Environment } from "${AGENT_ENV}";
 export class Quiet extends Environment {}
 `;
 const knots = skillOf({ "SKILL.md": skillText("knots"), "how/bowline.md": "Loop.\n" });
