@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { buffer } from "node:stream/consumers";
 
 /** One request as it came, before the store behind has seen it. */
 export interface Asked {
@@ -109,10 +110,9 @@ export class FailingS3 implements AsyncDisposable {
     type Answer = { status: number; headers: IncomingMessage["headers"]; body: Buffer };
     return new Promise<Answer>((resolve, reject) => {
       const { hostname, port } = this.behind;
-      const onward = request({ hostname, port, method, path: url, headers }, async (answer) => {
-        const chunks: Buffer[] = [];
-        for await (const chunk of answer) chunks.push(chunk as Buffer);
-        resolve({ status: answer.statusCode ?? 502, headers: answer.headers, body: Buffer.concat(chunks) });
+      const onward = request({ hostname, port, method, path: url, headers }, (answer) => {
+        const { statusCode: status = 502, headers } = answer;
+        buffer(answer).then((body) => resolve({ status, headers, body }), reject);
       });
       onward.on("error", reject).end(body);
     });

@@ -89,15 +89,20 @@ describe("an env in an S3 store that", () => {
   );
 
   it("is gone after any number of requests leaves no record, and the next put completes it", async () => {
-    const asked = await proxy.counting(async () => (await open()).put(env));
-    expect(asked).toBeGreaterThan(15);
-    for (let lasts = 1; lasts < asked; lasts += 1) {
+    for (let lasts = 1; ; lasts += 1) {
       prefix += 1;
-      const envs = await open({ ...QUICK, attempts: 1 });
+      const short = await open({ ...QUICK, attempts: 1 });
       const first = proxy.asked.length;
       proxy.trouble = ({ count }) => (count > first + lasts ? "cut-before" : undefined);
-      await expect(envs.put(env), String(lasts)).rejects.toThrow(AgentEnvError);
+      const ended = await short.put(env).catch((thrown: unknown) => thrown);
       proxy.trouble = () => undefined;
+      const envs = await open();
+      if (!(ended instanceof Error)) {
+        // Looks and puts of two files, a skill's two and its manifest, a program's two pieces, the boot, the record.
+        expect(lasts).toBeGreaterThan(15);
+        break;
+      }
+      expect(ended).toBeInstanceOf(AgentEnvError);
       expect(await envs.list(), String(lasts)).toEqual([]);
       await envs.put(env);
       await expectWhole(envs);
