@@ -1,15 +1,27 @@
-import { readdirSync, statSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { existsSync, readdirSync, statSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
 import { personsFolder, readText, root } from "./places.mjs";
+
+/** The options of `up` and `put` that take a value, which is no env then. A test holds this to what the commands take. */
+export const WITH_VALUE = [
+  "--port",
+  "--host",
+  "--display",
+  "--user",
+  "--tokens",
+  "--allowed-host",
+  "--log-level",
+  "--log-file",
+  "--store",
+];
 
 /**
  * What the arguments of `up` or `put`, and each env.toml that they name, say about user and driver, read without a TOML parser:
  * this runs before there are packages, and only chooses what to prepare. The command itself reads the file properly and
- * refuses what is wrong with it.
+ * refuses what is wrong with it: what can't be read here says nothing.
  */
 export function envChoice(args) {
-  const named = args.find((arg) => !arg.startsWith("-") && envFiles(resolve(personsFolder(), arg)).length > 0);
-  const texts = envFiles(named === undefined ? join(root, "bundles/desk") : resolve(personsFolder(), named));
+  const texts = envFiles(envFolder(firstOperand(args) ?? "bundles/desk"));
   const all = (key) => texts.map((text) => topLevel(key, text)).filter((value) => value !== undefined);
   const drivers = all("driver");
   return {
@@ -18,21 +30,46 @@ export function envChoice(args) {
   };
 }
 
-/** The env.toml of a folder, or of each env of a bundle's. */
+/** As the command finds it: from where the person stands, and `bundles/desk` from anywhere. */
+function envFolder(named) {
+  const given = resolve(personsFolder(), named);
+  if (named.startsWith("bundles/") && !existsSync(given)) return join(root, named);
+  return basename(given) === "env.toml" ? dirname(given) : given;
+}
+
+function firstOperand(args) {
+  for (let index = 0; index < args.length; index += 1) {
+    const arg = args[index];
+    if (arg === "--") return args[index + 1];
+    if (!arg.startsWith("-")) return arg;
+    if (WITH_VALUE.includes(arg)) index += 1;
+  }
+  return undefined;
+}
+
+/** The env.toml of a folder, or of each env of a bundle's, as far as they can be read. */
 function envFiles(folder) {
   const envs = join(folder, "envs");
-  const folders = isFolder(envs) ? readdirSync(envs).map((name) => join(envs, name)) : [folder];
-  return folders.map((each) => readText(join(each, "env.toml"))).filter((text) => text !== undefined);
+  const names = readable(() => statSync(envs).isDirectory() && readdirSync(envs));
+  const folders = names ? names.map((name) => join(envs, name)) : [folder];
+  return folders.map((each) => readable(() => readText(join(each, "env.toml")))).filter((text) => text !== undefined);
 }
 
-function isFolder(path) {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+function readable(read) {
+  try {
+    return read();
+  } catch {
+    return undefined;
+  }
 }
 
+/** The value of a flag among the arguments. */
 export function flagOf(flag, args) {
-  for (const [index, arg] of args.entries()) {
+  for (let index = 0; index < args.length && args[index] !== "--"; index += 1) {
+    const arg = args[index];
     if (arg === flag) return args[index + 1];
     if (arg.startsWith(`${flag}=`)) return arg.slice(flag.length + 1);
+    if (WITH_VALUE.includes(arg)) index += 1;
   }
   return undefined;
 }

@@ -1,7 +1,20 @@
 import { spawnSync } from "node:child_process";
-import { chmodSync, copyFileSync, existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+} from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+// @ts-expect-error: it has no types, for it runs before there is a compiler.
+import { WITH_VALUE } from "../../../scripts/bootstrap/env-choice.mjs";
+import { putCommand } from "../../../src/cli/put.js";
+import { upCommand } from "../../../src/cli/up.js";
 import { until } from "../../harness/until.js";
 import { Clone, type Ended, ended, isAlive } from "./clone.js";
 
@@ -70,6 +83,49 @@ describe("a set-up", () => {
     const args = ["scripts/bootstrap.mjs", "run", "--", "--port", "0", "./mine"];
     expect((await clone.run(process.execPath, args, here)).code).toBe(0);
     expect(clone.calls()).toEqual([]);
+  });
+
+  test.each([
+    ["--tokens", "tokens"],
+    ["--host", "0.0.0.0", "--tokens", "tokens", "--log-file", "package.json"],
+    ["--log-file=package.json"],
+    ["bundles/desk"],
+    ["bundles/desk/env.toml"],
+  ])("of the desk is what %s wants: an option's value is no env", async (...args) => {
+    clone.write("tokens", "agent:0123456789abcdef\n");
+    const ended = await clone.run(process.execPath, ["scripts/bootstrap.mjs", "run", "--", ...args]);
+    expect(ended).toMatchObject({ code: 0, stdout: "" });
+    expect(clone.calls()).toEqual([expect.stringContaining("driver install cua-driver")]);
+  });
+
+  test("leaves an env that it can't read to the command, which says what is wrong with it", async () => {
+    clone.write("a-file", "");
+    mkdirSync(clone.path("no-file/env.toml"), { recursive: true });
+    mkdirSync(clone.path("broken"));
+    clone.write("broken/envs", "");
+    symlinkSync("loop", clone.path("loop"));
+    mkdirSync(clone.path("looped"));
+    symlinkSync("env.toml", clone.path("looped/env.toml"));
+    for (const env of [
+      "a-file",
+      "no-file",
+      "broken",
+      "loop",
+      "looped",
+      "looped/env.toml",
+      "a-file/env.toml",
+      "nowhere",
+    ]) {
+      const ended = await clone.run(process.execPath, ["scripts/bootstrap.mjs", "run", "--", env]);
+      expect({ env, ...ended }).toMatchObject({ code: 0, stdout: "", stderr: expect.not.stringContaining("failed") });
+    }
+    expect(clone.calls()).toEqual([]);
+  });
+
+  test("knows which options of up and put take a value", () => {
+    const options = [upCommand, putCommand].flatMap((command) => command.options);
+    const withValue = options.flatMap(({ required, long }) => (required && long ? [long] : []));
+    expect([...WITH_VALUE].sort()).toEqual([...new Set(withValue)].sort());
   });
 
   test("that fails says what failed, its last lines and what to do, and no stack", async () => {
