@@ -53,6 +53,8 @@ export interface ErrorOptions {
   applied?: Applied;
   /** Overrides the table's status, as for a body that is too large (413). */
   status?: number;
+  /** False for what will be refused again however often it is sent. */
+  retryable?: false;
 }
 
 /**
@@ -74,7 +76,7 @@ export class AgentEnvError extends Error {
     this.status = options.status ?? row.status;
     this.applied = options.applied ?? row.applied;
     // What may have happened is never offered for an automatic second try.
-    this.retryable = row.retryable && this.applied === "no";
+    this.retryable = row.retryable && this.applied === "no" && options.retryable !== false;
     this.hint = options.hint;
   }
 

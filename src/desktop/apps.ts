@@ -56,11 +56,14 @@ export class Apps {
     const log = this.#log.child({ app: command });
     const child = this.#user.spawn("/bin/sh", ["-c", command], { detached: true, stdio: ["ignore", "pipe", "pipe"] });
     this.#running.add(child);
-    new LastLines().follow(child, (line) => log.debug(line));
+    const lines = new LastLines();
+    lines.follow(child, (line) => log.debug(line));
     log.debug({ pid: child.pid }, "started");
     void endOf(child).then((how) => {
       this.#running.delete(child);
-      log.debug({ how }, "ended");
+      const isOurs = this.#stopped || this.#lost.size > 0;
+      if (isOurs || child.exitCode === 0) log.debug({ how }, "ended");
+      else log.warn({ how, lastLines: lines.all.slice(-5) }, "an app that the env starts has failed");
     });
   }
 }

@@ -47,7 +47,7 @@ function menuXml(): string {
   });
   return `<?xml version="1.0" encoding="UTF-8"?>
 <openbox_menu xmlns="http://openbox.org/">
-<menu id="root-menu" label="Desktop">${items.join("")}</menu>
+<menu id="root-menu" label="Desktop">${items.join("")}<menu id="client-list-combined-menu"/></menu>
 </openbox_menu>
 `;
 }
@@ -63,10 +63,12 @@ function context(names: string, ...binds: readonly string[]): string {
 
 /**
  * A new window takes the focus whatever was typed elsewhere before: who starts a program means to use it. Buttons alone, on a
- * window's own frame and on the desktop; no key at all. What isn't bound reaches the program.
+ * window's own frame and on the desktop; no key at all. What isn't bound reaches the program. Windows that were minimised are
+ * in a list on the desktop: under the middle button, and in the menu under the right one.
  */
 function configXml(menu: string): string {
   const showRootMenu = `<action name="ShowMenu"><menu>root-menu</menu></action>`;
+  const showWindows = `<action name="ShowMenu"><menu>client-list-combined-menu</menu></action>`;
   const showWindowMenu = `<action name="ShowMenu"><menu>client-menu</menu></action>`;
   const raise = ["Focus", "Raise"];
   const resize = (edge: string) => `<action name="Resize"><edge>${edge}</edge></action>`;
@@ -89,11 +91,11 @@ ${context("Titlebar", bind("Left", "Press", ...raise), bind("Left", "Drag", "Mov
 ${edge("Top", "top")}${edge("Bottom", "bottom")}${edge("Left", "left")}${edge("Right", "right")}
 ${edge("TLCorner", "topleft")}${edge("TRCorner", "topright")}${edge("BLCorner", "bottomleft")}${edge("BRCorner", "bottomright")}
 ${button("Icon", showWindowMenu)}${button("Iconify", "Iconify")}${button("Maximize", "ToggleMaximize")}${button("Close", "Close")}
-${context("Desktop", bind("Left", "Press", ...raise), bind("Right", "Press", showRootMenu))}
-${context("Root", bind("Right", "Press", showRootMenu))}
+${context("Desktop", bind("Left", "Press", ...raise), bind("Middle", "Press", showWindows), bind("Right", "Press", showRootMenu))}
+${context("Root", bind("Middle", "Press", showWindows), bind("Right", "Press", showRootMenu))}
 </mouse>
 <applications><application class="*"><focus>yes</focus></application></applications>
-<menu><file>${menu}</file><hideDelay>200</hideDelay><middle>no</middle><submenuShowDelay>100</submenuShowDelay></menu>
+<menu><file>${menu}</file><hideDelay>200</hideDelay><middle>no</middle><submenuShowDelay>100</submenuShowDelay><manageDesktops>no</manageDesktops></menu>
 </openbox_config>
 `;
 }

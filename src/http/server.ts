@@ -87,7 +87,8 @@ export function buildHttp(application: Application, mcp: McpEndpoint, options: H
   app.post(DATA_PLANE_PATH, { bodyLimit: DATA_BODY_BYTES }, async (request, reply) => {
     const body = request.body as Buffer | undefined;
     const answer = await callDataPlane(application.data, body, (thrown) => {
-      options.log.warn({ err: thrown }, "a data plane call failed");
+      if (!(thrown instanceof AgentEnvError)) options.log.warn({ err: thrown }, "a data plane call failed");
+      else options.log.info({ code: thrown.code, why: thrown.message }, "a data plane call was refused");
     });
     return answer === undefined ? reply.code(204).send() : reply.send(answer);
   });
@@ -184,6 +185,7 @@ function asError(error: unknown, request: FastifyRequest): AgentEnvError {
 function tooLarge(): AgentEnvError {
   return new AgentEnvError("limit_exceeded", "the request body is too large", {
     status: 413,
+    retryable: false,
     hint: "the data plane takes 1 GiB, /mcp 32 MiB and everything else 1 MiB",
   });
 }

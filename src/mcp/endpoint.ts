@@ -132,7 +132,14 @@ export class McpEndpoint {
     }
     if (this.#closed || this.#sessions.size >= this.#maxSessions) {
       const message = this.#closed ? "the server is stopping" : `${this.#maxSessions} sessions are open already`;
-      answer(response, 503, errorBody(REFUSED, message, { code: "limit_exceeded", retryable: true, applied: "no" }));
+      const hint = this.#closed
+        ? "connect again once it is back"
+        : `end sessions that nobody uses with DELETE; one that isn't used ends after ${this.#idleMs / 1000} s by itself`;
+      answer(
+        response,
+        503,
+        errorBody(REFUSED, message, { code: "limit_exceeded", retryable: true, applied: "no", hint }),
+      );
       return;
     }
     const id = randomUUID();

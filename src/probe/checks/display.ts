@@ -8,6 +8,10 @@ const needs = [DISPLAY_URN];
 const RESTORE_MS = 10_000;
 
 const cannotSet = (driver: Driver) => (driver.has(DISPLAY_URN, "set") ? undefined : "its display can't be set");
+const cannotChange = (driver: Driver) => {
+  const { modes } = driver.params(DISPLAY_URN);
+  return cannotSet(driver) ?? (Array.isArray(modes) && modes.length < 2 ? "its display has one mode alone" : undefined);
+};
 
 /** X: computer-display. */
 export const displayChecks: BasicCheck[] = [
@@ -51,7 +55,7 @@ export const displayChecks: BasicCheck[] = [
     name: "frames from before a change of the display are stale, and the next ones have its size",
     level: "basic",
     needs,
-    unless: cannotSet,
+    unless: cannotChange,
     async run(driver) {
       const session = await driver.session();
       const before = answerOf(await driver.invoke(DISPLAY_URN, "get"));

@@ -141,6 +141,16 @@ describe("a desktop", () => {
     expect(running("sleep 4444")).toBe(0);
   });
 
+  it("warns of an app that fails, with what it said, and of no other", async () => {
+    const lines: string[] = [];
+    const desktop = await start({ log: pino({ level: "warn" }, { write: (line) => void lines.push(line) }) });
+    desktop.startApps(["true", "echo no such file >&2; exit 3", `exec sleep 4446`]);
+    await until(() => lines.length > 0);
+    expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+      { app: "echo no such file >&2; exit 3", how: "exit code 3", lastLines: ["no such file"] },
+    ]);
+  });
+
   it("refuses an app that is not installed, and names it", async () => {
     const desktop = await start();
     const refused = () => desktop.startApps(["sleep 4444", "no-such-app --flag"]);

@@ -276,7 +276,9 @@ describe("an MCP session", () => {
     serving = await serve(new Shop());
     const response = await post(" ".repeat((32 << 20) + 1));
     expect(response.status).toBe(413);
-    expect(((await response.json()) as { error: { code: string } }).error.code).toBe("limit_exceeded");
+    const { error } = (await response.json()) as { error: object };
+    // The same body would be refused again.
+    expect(error).toMatchObject({ code: "limit_exceeded", retryable: false, hint: expect.stringMatching(/32 MiB/) });
   });
 
   it("tells callers that a gateway stamps apart, and ends them with the session that brought them", async () => {
