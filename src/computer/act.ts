@@ -65,9 +65,8 @@ function checkDuration(computer: Computer, planned: PlannedInput): number {
   );
 }
 
-/** What a window manager takes first and then passes on, and what goes past it to the program that has the focus. */
+/** What a window manager takes first and then passes on. */
 const PASSED_ON: ReadonlySet<PlannedInput["kind"]> = new Set(["click", "drag", "pointer"]);
-const GOES_PAST: ReadonlySet<PlannedInput["kind"]> = new Set(["type", "press", "hold"]);
 
 async function send(
   computer: Computer,
@@ -77,9 +76,8 @@ async function send(
   deadline: Deadline,
 ): Promise<Effect | undefined> {
   const delivery = new CallDelivery(computer, caller, turn);
-  const { kind } = call.planned;
-  if (GOES_PAST.has(kind)) await computer.clicksPassedOn();
-  if (PASSED_ON.has(kind)) computer.clicked();
+  await computer.clicksPassedOn();
+  if (PASSED_ON.has(call.planned.kind)) computer.clicked();
   const work = started(() => call.send(deadline.signal, delivery));
   try {
     const effect = await deadline.bound(work);

@@ -86,8 +86,8 @@ export class Computer {
   }
 
   /**
-   * Resolves once the window manager has passed on the clicks that were sent before; never rejects. Asked for before a key is
-   * sent, which could reach its program ahead of them, and not after each click: clicks stay in order by themselves.
+   * Resolves once the window manager has passed on the clicks that were sent before; never rejects. All input waits for it: a key
+   * would reach its program ahead of the clicks, and a moved pointer would take them along.
    */
   async clicksPassedOn(): Promise<void> {
     if (!this.#clicked) return;
