@@ -91,6 +91,7 @@ async function start(side: ServerSide, plan: StartPlan, log: Logger): Promise<vo
   }
   await untilReady(environment, side.stopping, log);
   if (side.stopping.aborted) return;
+  side.ready();
   showReady({ side, plan, port, environment, application, desktop });
 }
 

@@ -17,9 +17,10 @@ const subreaper = process.ppid;
 const handoff = readHandoff();
 const { forServer } = handoff;
 const paths = new Set<string>();
-/** Once the pipe is closed, every path that the server named has arrived. */
+/** Once the pipe is closed, all that the server said has arrived. */
 const disconnected = Promise.withResolvers<void>();
-let requested = false;
+let requested: "SIGTERM" | "SIGINT" | "SIGHUP" | "SIGQUIT" | undefined;
+let ready = false;
 
 // What another computer left here, when not even its guardian could clean up.
 await removeRemains(forServer.runtimeDir, []);
@@ -34,15 +35,19 @@ const server = spawn(process.execPath, handoff.server, {
 closeSync(GUARDIAN_PROC_FD);
 server.once("error", (error) => {
   report(`the server could not be started: ${error.message}`);
-  void end(1);
+  void end(1, null);
 });
 server.once("exit", (code, signal) => {
-  if (signal !== null && !requested) report(`the server was ended by ${signal}`);
-  void end(statusOf(code, signal));
+  if (signal !== null && requested === undefined) report(`the server was ended by ${signal}`);
+  void end(code, signal);
 });
-server.on("message", ({ path }: ToGuardian) => {
-  paths.add(path);
-  keepNamed(forServer.runtimeDir, path);
+server.on("message", (message: ToGuardian) => {
+  if (message.type === "ready") {
+    ready = true;
+    return;
+  }
+  paths.add(message.path);
+  keepNamed(forServer.runtimeDir, message.path);
 });
 server.once("disconnect", disconnected.resolve);
 server.send({ type: "handoff", handoff: forServer } satisfies ToServer, () => {
@@ -62,9 +67,9 @@ function readHandoff(): Handoff {
 }
 
 /** A second signal changes nothing: npm passes on what the terminal sent to everybody anyway. */
-function stop(): void {
-  if (requested) return;
-  requested = true;
+function stop(signal: NonNullable<typeof requested>): void {
+  if (requested !== undefined) return;
+  requested = signal;
   server.kill("SIGTERM");
   setTimeout(() => {
     report(`the server did not stop within ${STOP_MS} ms and was killed`);
@@ -72,19 +77,23 @@ function stop(): void {
   }, STOP_MS).unref();
 }
 
-/** Died of the signal that asked it to stop, before it listened for it: that is a stop as well. */
+/**
+ * A stop that was asked for is a success once the computer was there to be used. Before, whoever waits for it has to be told
+ * that it never was, as a shell tells what a signal ended.
+ */
 function statusOf(code: number | null, signal: NodeJS.Signals | null): number {
+  if (requested !== undefined && !ready) return 128 + constants.signals[requested];
   if (signal === null) return code ?? 1;
-  return requested && signal === "SIGTERM" ? 0 : 128 + constants.signals[signal];
+  return requested !== undefined && signal === "SIGTERM" ? 0 : 128 + constants.signals[signal];
 }
 
-async function end(status: number): Promise<void> {
+async function end(code: number | null, signal: NodeJS.Signals | null): Promise<void> {
   await killRemains(forServer, subreaper);
   await Promise.race([disconnected.promise, new Promise((resolve) => setTimeout(resolve, DRAIN_MS))]);
   await removeRemains(forServer.runtimeDir, paths);
   // Where there is a namespace, what is around it does that.
   if (forServer.isolation === "none") removeFolder(forServer.runtimeDir);
-  process.exit(status);
+  process.exit(statusOf(code, signal));
 }
 
 /** The next start does it where root's folder is around it. */

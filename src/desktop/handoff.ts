@@ -24,8 +24,8 @@ export interface ServerHandoff {
 
 export type ToServer = { readonly type: "handoff"; readonly handoff: ServerHandoff };
 
-/** A path that must not outlive the computer. */
-export type ToGuardian = { readonly type: "removes"; readonly path: string };
+/** A path that must not outlive the computer; that the computer can be used, so that its end is one that was asked for. */
+export type ToGuardian = { readonly type: "removes"; readonly path: string } | { readonly type: "ready" };
 
 /** The descriptor of the host's `/proc` in the guardian: what the start's shell opened. */
 export const GUARDIAN_PROC_FD = 9;

@@ -14,6 +14,8 @@ export interface ServerSide extends ServerHandoff {
   /** This process's pid as the machine outside the computer's namespace sees it. */
   readonly hostPid: number;
   readonly guard: Guard;
+  /** The computer can be used: from now on a stop that is asked for is a success. */
+  ready(): void;
   /** Aborted once the server is to stop: it was told to, or the guardian is gone. It has 1.5 s, then it is killed. */
   readonly stopping: AbortSignal;
 }
@@ -34,17 +36,16 @@ export async function serverSide(): Promise<ServerSide> {
   });
   // The pipe alone must not keep a server alive that has closed everything else.
   process.channel?.unref();
+  const tell = (message: ToGuardian) => {
+    process.send?.(message, undefined, undefined, () => {
+      // A guardian that is gone is told by `stopping`.
+    });
+  };
   return {
     ...handoff,
     hostPid: readHostPid(),
-    guard: {
-      removes(path) {
-        const message: ToGuardian = { type: "removes", path };
-        process.send?.(message, undefined, undefined, () => {
-          // A guardian that is gone is told by `stopping`.
-        });
-      },
-    },
+    guard: { removes: (path) => tell({ type: "removes", path }) },
+    ready: () => tell({ type: "ready" }),
     stopping: stopping.signal,
   };
 }

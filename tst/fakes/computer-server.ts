@@ -62,6 +62,7 @@ const up: Up = {
   secret: computer.secret,
   startMs: performance.now() - begun,
 };
+side.ready();
 console.log(JSON.stringify(up));
 
 const alive = setInterval(() => {}, 1 << 30);
