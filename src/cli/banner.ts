@@ -4,6 +4,7 @@ import type { ServerSide } from "../desktop/server-side.js";
 import type { Application } from "../environment/application.js";
 import type { Environment } from "../environment/environment.js";
 import { CARD_PATH, MCP_PATH } from "../protocol/card.js";
+import { shellWord } from "../shell-word.js";
 import { print, printJson, styled, table } from "./output.js";
 import type { StartPlan } from "./start-plan.js";
 
@@ -34,7 +35,7 @@ export function showReady({ side, plan, port, environment, application, desktop 
     return;
   }
   const header = plan.tokens === undefined ? "" : ' --header "Authorization: Bearer TOKEN"';
-  const client = `claude mcp add --transport http ${application.name} ${url}${MCP_PATH}${header}`;
+  const client = `claude mcp add --transport http ${shellWord(application.name)} ${url}${MCP_PATH}${header}`;
   print(
     `\n${styled("bold", `${application.name} is ready`)}\n${table([
       ["  card", `${url}${CARD_PATH}`],

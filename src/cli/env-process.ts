@@ -4,6 +4,7 @@ import { z } from "zod";
 import { LastLines } from "../desktop/last-lines.js";
 import { endOf, killGroup } from "../desktop/process-group.js";
 import { SetupError } from "../errors.js";
+import { shellWord } from "../shell-word.js";
 
 /** How long `up` may take: its own deadline is 60 s, after what a first start prepares. */
 const READY_MS = 180_000;
@@ -93,7 +94,7 @@ export class EnvProcess implements AsyncDisposable {
       signal.throwIfAborted();
       const last = said.all.slice(-SHOWN).map((line) => line.replace(/^agentenv: /, ""));
       throw new SetupError([`${id} didn't start: ${(thrown as Error).message}`, ...last].join("\n").trimEnd(), {
-        hint: `agentenv up ${source} shows more`,
+        hint: `agentenv up ${shellWord(source)} shows more`,
         cause: thrown,
       });
     } finally {

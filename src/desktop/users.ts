@@ -3,6 +3,7 @@ import { statSync } from "node:fs";
 import { userInfo } from "node:os";
 import type { SessionUser } from "../computer/session.js";
 import { SetupError } from "../errors.js";
+import { shellWord } from "../shell-word.js";
 import type { Display } from "./display.js";
 import { SESSION_PATH } from "./programs.js";
 import { busAddress } from "./session-bus.js";
@@ -22,7 +23,7 @@ export function accountOf(name: string): Account {
   const [entry, , uid, gid, , home, shell] = (found.stdout ?? "").split("\n", 1)[0]?.split(":") ?? [];
   if (found.status !== 0 || entry === undefined || !uid || !gid || !home) {
     throw new SetupError(`the session user ${name} does not exist`, {
-      hint: `create it: useradd --create-home --shell /bin/bash ${name}`,
+      hint: `create it: useradd --create-home --shell /bin/bash ${shellWord(name)}`,
     });
   }
   const account = { name: entry, uid: Number(uid), gid: Number(gid), home, shell: shell || "/bin/sh" };
@@ -31,7 +32,7 @@ export function accountOf(name: string): Account {
   }
   if (!isFolder(home)) {
     throw new SetupError(`the home folder of the session user ${name} does not exist: ${home}`, {
-      hint: `create it: install -d -o ${account.uid} -g ${account.gid} -m 700 ${home}`,
+      hint: `create it: install -d -o ${account.uid} -g ${account.gid} -m 700 ${shellWord(home)}`,
     });
   }
   return account;
