@@ -2,6 +2,7 @@ import { constants } from "node:fs";
 import { access, chmod, copyFile, mkdir, mkdtemp, readdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { messageOf, SetupError } from "../../src/errors.js";
+import { makeFolder } from "../../src/make-folder.js";
 import { fileDigest } from "./digests.js";
 import { readExecutable } from "./executable.js";
 import { hostArch } from "./pin.js";
@@ -57,8 +58,10 @@ export async function installCuaDriver(
   if ((await verifyInstalled(dataDir, pin)).length === 0) return { ...installed, fresh: false };
   const parent = join(dataDir, "drivers", "cua-driver");
   let scratch: string | undefined;
+  await makeReadableFolder(parent).catch((thrown: unknown) => {
+    throw cantInstall(dataDir, thrown);
+  });
   try {
-    await makeFolder(parent);
     await removeAbandoned(parent);
     scratch = await mkdtemp(join(parent, UNFINISHED));
     const folder = join(scratch, "driver");
@@ -68,14 +71,17 @@ export async function installCuaDriver(
     onProgress?.(`Installed cua-driver ${pin.driver.version} in ${installed.folder}`);
     return { ...installed, fresh: true };
   } catch (thrown) {
-    if (!isDiskError(thrown)) throw thrown;
-    throw new SetupError(`cua-driver can't be installed in ${dataDir}: ${messageOf(thrown)}`, {
-      hint: "Choose another data folder with AGENTENV_DATA, or make room or rights there.",
-      cause: thrown,
-    });
+    throw isDiskError(thrown) ? cantInstall(dataDir, thrown) : thrown;
   } finally {
     if (scratch !== undefined) await rm(scratch, { recursive: true, force: true });
   }
+}
+
+function cantInstall(dataDir: string, cause: unknown): SetupError {
+  return new SetupError(`cua-driver can't be installed in ${dataDir}: ${messageOf(cause)}`, {
+    hint: "Choose another data folder with AGENTENV_DATA, or make room or rights there.",
+    cause,
+  });
 }
 
 /** Makes the folder that is to be the installed one, with everything in it verified. */
@@ -142,8 +148,8 @@ async function makeReadable(folder: string): Promise<void> {
 }
 
 /** Makes a folder and those above it that are missing, each readable by everyone. */
-async function makeFolder(folder: string): Promise<void> {
-  const first = await mkdir(folder, { recursive: true });
+async function makeReadableFolder(folder: string): Promise<void> {
+  const first = makeFolder(folder);
   if (first === undefined) return;
   for (let made = folder; made.length >= first.length; made = dirname(made)) await chmod(made, 0o755);
 }

@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
-import { existsSync, mkdirSync, readlinkSync, realpathSync, renameSync, rmSync, symlinkSync } from "node:fs";
+import { existsSync, readlinkSync, realpathSync, renameSync, rmSync, symlinkSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join, sep } from "node:path";
 import { messageOf, SetupError } from "../errors.js";
+import { makeFolder } from "../make-folder.js";
 import { packageRoot } from "../package-root.js";
 import { takeFolder, writeFolder } from "../skills/folder.js";
 import { envIntake } from "./env-content.js";
@@ -71,7 +72,7 @@ function linkPackages(base: string, key: string): void {
 
 function link(target: string, path: string): void {
   if (linkedTo(path) === target) return;
-  mkdirSync(dirname(path), { recursive: true });
+  makeFolder(dirname(path));
   const fresh = `${path}.${randomUUID()}`;
   symlinkSync(target, fresh);
   renameSync(fresh, path);

@@ -1,12 +1,15 @@
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { Command } from "commander";
-import { SetupError } from "../errors.js";
+import { messageOf, SetupError } from "../errors.js";
+import { makeFolder } from "../make-folder.js";
 import { packageRoot } from "../package-root.js";
+import { shellWord } from "../shell-word.js";
 import { isCurrentNode, OLDEST_NODE } from "./node-version.js";
 import { note, print, printJson } from "./output.js";
 
+const UNUSED = "name a folder that isn't there yet, or an empty one";
 const BROUGHT_NODE = "24.x";
 
 interface InitOptions {
@@ -31,7 +34,7 @@ export const initCommand = new Command("init")
       return;
     }
     note(`wrote ${folder}`);
-    print(`cd ${dir} && npm install && npm test && npm start`);
+    print(`cd ${shellWord(dir)} && npm install && npm test && npm start`);
   });
 
 /** How another package names this one: by its version where it was installed, by its folder where it is a clone. */
@@ -61,14 +64,20 @@ function ownPackage(): {
 }
 
 function write(folder: string, files: Readonly<Record<string, string>>): void {
-  if (existsSync(folder) && readdirSync(folder).length > 0) {
-    throw new SetupError(`${folder} is not empty`, { hint: "name a folder that isn't there yet, or an empty one" });
-  }
   try {
-    mkdirSync(folder, { recursive: true });
+    const there = statSync(folder, { throwIfNoEntry: false });
+    if (there?.isDirectory() === false) throw new SetupError(`${folder} is a file`, { hint: UNUSED });
+    if (there !== undefined && readdirSync(folder).length > 0) {
+      throw new SetupError(`${folder} is not empty`, { hint: UNUSED });
+    }
+    makeFolder(folder);
     for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
   } catch (thrown) {
-    throw new SetupError(`${folder} can't be written`, { hint: "choose a folder that you may write", cause: thrown });
+    if (thrown instanceof SetupError) throw thrown;
+    throw new SetupError(`${folder} can't be written: ${messageOf(thrown)}`, {
+      hint: "choose a folder that you may write",
+      cause: thrown,
+    });
   }
 }
 

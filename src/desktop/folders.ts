@@ -2,7 +2,9 @@ import { spawnSync } from "node:child_process";
 import { chmodSync, chownSync, lstatSync, mkdirSync, readdirSync, rmdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { SetupError } from "../errors.js";
+import { messageOf, SetupError } from "../errors.js";
+import { makeFolder } from "../make-folder.js";
+import { shellWord } from "../shell-word.js";
 import type { Account } from "./users.js";
 
 /** Longer than any socket's name in the runtime folder; a Unix socket's path has 107 bytes at most. */
@@ -52,7 +54,14 @@ export function makeRuntimeFolder(runtimeDir: string, account: Account): void {
   }
   const uid = process.getuid?.() ?? 0;
   const base = join(runtimeDir, "..");
-  mkdirSync(base, { recursive: true, mode: uid === 0 ? 0o755 : 0o700 });
+  try {
+    makeFolder(base, uid === 0 ? 0o755 : 0o700);
+  } catch (cause) {
+    throw new SetupError(`the folder of runtime folders can't be made: ${messageOf(cause)}`, {
+      hint: "set XDG_RUNTIME_DIR to a folder that can be written, or leave it out",
+      cause,
+    });
+  }
   const parent = lstatSync(base);
   if (!parent.isDirectory() || parent.uid !== uid || (parent.mode & 0o022) !== 0) {
     throw new SetupError(`the folder of runtime folders is not safe to use: ${base}`, {
@@ -69,7 +78,7 @@ export function makeRuntimeFolder(runtimeDir: string, account: Account): void {
       rmdirSync(runtimeDir);
     } catch (cause) {
       throw new SetupError(`the runtime folder is not ${account.name}'s: ${runtimeDir}`, {
-        hint: `look at it and remove it: rm -r ${runtimeDir}`,
+        hint: `look at it and remove it: rm -r ${shellWord(runtimeDir)}`,
         cause,
       });
     }
@@ -84,7 +93,7 @@ export function makeX11Folder(folder = "/tmp/.X11-unix"): void {
   mkdirSync(folder, { recursive: true });
   const there = lstatSync(folder);
   if (!there.isDirectory()) {
-    throw new SetupError(`${folder} is not a folder`, { hint: `remove it: rm ${folder}` });
+    throw new SetupError(`${folder} is not a folder`, { hint: `remove it: rm ${shellWord(folder)}` });
   }
   if (there.uid !== 0) chownSync(folder, 0, 0);
   if ((there.mode & 0o7777) !== 0o1777) chmodSync(folder, 0o1777);

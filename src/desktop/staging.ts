@@ -16,7 +16,8 @@ import {
   utimesSync,
 } from "node:fs";
 import { basename, dirname, join, relative, resolve } from "node:path";
-import { SetupError } from "../errors.js";
+import { messageOf, SetupError } from "../errors.js";
+import { makeFolder } from "../make-folder.js";
 import {
   copyPackages,
   envPackages,
@@ -81,7 +82,14 @@ export function stage(options: StageOptions): Staged {
 
 function stageAll({ dataDir, folders = [], gid, ...options }: StageOptions): Staged {
   const store = join(dataDir, "program");
-  mkdirSync(store, { recursive: true, mode: 0o755 });
+  try {
+    makeFolder(store, 0o755);
+  } catch (cause) {
+    throw new SetupError(`the data folder can't be used: ${messageOf(cause)}`, {
+      hint: "set AGENTENV_DATA to a folder that can be made and written",
+      cause,
+    });
+  }
   const programDir = resolve(options.programDir);
   const needed = programPackages(programDir);
   const isPackage = needed.base !== programDir && isWithin(programDir, join(needed.base, "node_modules"));

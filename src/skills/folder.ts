@@ -16,6 +16,7 @@ import {
 } from "node:fs";
 import { basename, dirname, join, resolve, sep } from "node:path";
 import { messageOf, SetupError } from "../errors.js";
+import { makeFolder } from "../make-folder.js";
 import type { FileIntake } from "./file-intake.js";
 import { isScript, type Skill, SkillIntake } from "./skill.js";
 
@@ -146,7 +147,7 @@ export function writeFolder(contents: Iterable<readonly [path: string, bytes: Bu
   const target = resolve(folder);
   let fresh: string | undefined;
   try {
-    mkdirSync(dirname(target), { recursive: true });
+    makeFolder(dirname(target));
     fresh = join(dirname(target), `.${what}-${randomUUID()}`);
     mkdirSync(fresh);
     for (const [path, bytes] of contents) {

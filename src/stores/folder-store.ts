@@ -4,6 +4,7 @@ import { type FileHandle, mkdir, open, readdir, rename, rm, rmdir, stat } from "
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { AgentEnvError, messageOf, SetupError } from "../errors.js";
+import { makeFolder } from "../make-folder.js";
 import { FolderSync } from "./folder-sync.js";
 import { checkKey, checkPrefix, type ObjectInfo, type ObjectPage, type ObjectStore } from "./object-store.js";
 
@@ -11,6 +12,18 @@ import { checkKey, checkPrefix, type ObjectInfo, type ObjectPage, type ObjectSto
 const PAGE = 1000;
 /** What is being written; no key begins with a dot. */
 const UNFINISHED = ".unfinished";
+/** What a person has to put right: another try fails the same way. */
+const NOT_RIGHT = new Set([
+  "EACCES",
+  "EPERM",
+  "EROFS",
+  "ENOENT",
+  "ENOTDIR",
+  "EISDIR",
+  "EEXIST",
+  "ELOOP",
+  "ENAMETOOLONG",
+]);
 const UNFINISHED_MS = 24 * 60 * 60 * 1000;
 
 /**
@@ -44,6 +57,18 @@ export class FolderStore implements ObjectStore {
     } catch (thrown) {
       await rm(unfinished, { force: true }).catch(() => {});
       throw this.#failure(`can't write ${key}`, thrown);
+    }
+  }
+
+  async checkWritable(): Promise<void> {
+    const tried = join(this.folder, UNFINISHED, `${process.pid}-${randomUUID()}`);
+    try {
+      this.#swept ??= this.#sweep();
+      await this.#swept;
+      await writeSynced(tried, Buffer.alloc(0));
+      await rm(tried);
+    } catch (thrown) {
+      throw this.#failure("can't be written", thrown);
     }
   }
 
@@ -145,8 +170,9 @@ export class FolderStore implements ObjectStore {
   async #place(unfinished: string, target: string): Promise<void> {
     const folder = dirname(target);
     for (let tried = 1; ; tried += 1) {
-      const made = await mkdir(folder, { recursive: true });
+      let made: string | undefined;
       try {
+        made = await makeStepwise(folder);
         await rename(unfinished, target);
       } catch (thrown) {
         if (isAbsent(thrown) && tried < 5) continue;
@@ -165,7 +191,7 @@ export class FolderStore implements ObjectStore {
   /** Makes the folder, and removes what writers left that were killed days ago. */
   async #sweep(): Promise<void> {
     const folder = join(this.folder, UNFINISHED);
-    await mkdir(folder, { recursive: true });
+    await makeStepwise(folder);
     for (const name of await readdir(folder)) {
       const found = await stat(join(folder, name)).catch(() => undefined);
       if (found !== undefined && Date.now() - found.mtimeMs > UNFINISHED_MS) {
@@ -180,13 +206,23 @@ export class FolderStore implements ObjectStore {
     if (code === "ENOSPC" || code === "EDQUOT") {
       return new SetupError(`the store ${this.url} is full: ${messageOf(cause)}`, { hint: "make room there", cause });
     }
-    if (code === "EACCES" || code === "EPERM" || code === "EROFS" || code === "ENOTDIR" || code === "EISDIR") {
+    if (code !== undefined && NOT_RIGHT.has(code)) {
       return new SetupError(message, {
         hint: "name another store with --store, or put its folder right",
         cause,
       });
     }
     return new AgentEnvError("device_unavailable", message, { cause });
+  }
+}
+
+/** Answers the topmost folder that it made. Mostly the folder is there, or only it is missing. */
+async function makeStepwise(folder: string): Promise<string | undefined> {
+  try {
+    await mkdir(folder);
+    return folder;
+  } catch (thrown) {
+    return (thrown as NodeJS.ErrnoException).code === "EEXIST" ? undefined : makeFolder(folder);
   }
 }
 

@@ -29,6 +29,8 @@ export interface ObjectStore extends AsyncDisposable {
   readonly url: string;
   /** How many calls at once are worth it. */
   readonly parallel: number;
+  /** Throws where nothing can be put, as far as that can be told without an object. */
+  checkWritable(): Promise<void>;
   /** Ends when the object is safe: it will be there after a power cut. */
   put(key: string, bytes: Uint8Array): Promise<void>;
   /** Undefined where there is no such object. Of one larger than `limit` bytes, the first `limit` + 1. */

@@ -69,6 +69,9 @@ export class S3Store implements ObjectStore {
     );
   }
 
+  /** What a bucket permits shows with the first object alone. */
+  async checkWritable(): Promise<void> {}
+
   async get(key: string, limit: number): Promise<Buffer | undefined> {
     return this.#ask(`can't read ${key}`, "no", async (signal) => {
       const answer = await absentAsUndefined(
