@@ -1,7 +1,8 @@
-import { lstatSync, readdirSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { SetupError } from "../errors.js";
 import { type EnvFile, readEnvFile } from "./env-file.js";
+import { isLink, kindOf } from "./kind-of.js";
 
 /** What a bundle or an env may be called: part of an id, and the name of a folder. */
 export const ENV_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
@@ -26,11 +27,18 @@ export interface BundleEnv {
 export function readBundle(folder: string): BundleEnv[] {
   const bundle = resolve(folder);
   const name = checkName(bundle);
-  if (!isFolder(bundle)) throw new SetupError(`there is no folder ${bundle}`, { hint: LAYOUTS });
+  if (!isFolder(bundle)) throw noFolder(bundle);
   const envs = join(bundle, "envs");
   const alone = isFile(join(bundle, "env.toml"));
   if (!isFolder(envs)) {
-    if (!alone) throw new SetupError(`${bundle} has neither env.toml nor a folder envs`, { hint: LAYOUTS });
+    const file = join(bundle, "env.toml");
+    if (!alone) {
+      const there = isLink(file) ? "link" : kindOf(file);
+      throw new SetupError(
+        there === undefined ? `${bundle} has neither env.toml nor a folder envs` : `${file} is a ${there}, and no file`,
+        { hint: LAYOUTS },
+      );
+    }
     return [{ id: name, name, folder: bundle, file: readEnvFile(bundle) }];
   }
   if (alone) throw new SetupError(`${bundle} has both env.toml and a folder envs`, { hint: LAYOUTS });
@@ -40,8 +48,9 @@ export function readBundle(folder: string): BundleEnv[] {
   if (names.length === 0) throw new SetupError(`${envs} holds no env`, { hint: LAYOUTS });
   return names.map((each) => {
     const env = join(envs, each);
-    if (!isFolder(env))
+    if (!isFolder(env)) {
       throw new SetupError(`${env} is no folder: expected is ${join(env, "env.toml")}`, { hint: LAYOUTS });
+    }
     return { id: `${name}/${checkName(env)}`, name: each, folder: env, file: readEnvFile(env) };
   });
 }
@@ -55,10 +64,18 @@ function checkName(path: string): string {
   });
 }
 
+function noFolder(path: string): SetupError {
+  const there = isLink(path) ? "link" : kindOf(path);
+  return new SetupError(there === undefined ? `there is no folder ${path}` : `${path} is a ${there}, and no folder`, {
+    hint: `name the folder: ${LAYOUTS}`,
+  });
+}
+
+/** A link counts as none of both: a record holds what lies in the folder itself. */
 function isFolder(path: string): boolean {
-  return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+  return kindOf(path) === "folder" && !isLink(path);
 }
 
 function isFile(path: string): boolean {
-  return lstatSync(path, { throwIfNoEntry: false })?.isFile() === true;
+  return kindOf(path) === "file" && !isLink(path);
 }

@@ -23,6 +23,7 @@ export function checkEnv(folder: string, file: EnvFile, environment: NodeJS.Proc
     file.type === "computer" ? driverModule(file.driver ?? "", `${source}: driver`) : ownModule(folder, file);
   requirePackages(file.apps?.packages ?? [], source);
   readDataFiles(folder, file.data?.files ?? {});
+  requireOwnSkills(folder, file);
   return { module, settings: loadSettings(environment, file.settings) };
 }
 
@@ -34,11 +35,8 @@ function ownModule(folder: string, { module = "" }: EnvFile): string {
   });
 }
 
-/**
- * Refuses an env whose record could not hold, or could not be believed to hold, the skills that it includes: folders of its own,
- * and digests.
- */
-export function requireOwnSkills(folder: string, file: EnvFile): void {
+/** An env includes skills of its own folder, which its record holds as well, and digests: where it is put, nothing else is. */
+function requireOwnSkills(folder: string, file: EnvFile): void {
   const own = resolve(folder) + sep;
   const outside = file.skills?.include.find(
     (entry) => !entry.startsWith("sha256:") && !resolve(folder, entry).startsWith(own),

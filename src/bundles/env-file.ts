@@ -1,10 +1,11 @@
-import { readFileSync, statSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse, TomlError } from "smol-toml";
 import { z } from "zod";
 import { closest } from "../closest.js";
 import { ToolNarrowing } from "../environment/tool-narrowing.js";
-import { SetupError } from "../errors.js";
+import { messageOf, SetupError } from "../errors.js";
+import { kindOf } from "./kind-of.js";
 
 const side = z.int().min(320).max(8192);
 
@@ -70,12 +71,11 @@ export function readEnvFile(folder: string): EnvFile {
   try {
     text = readFileSync(file, "utf8");
   } catch (thrown) {
-    const isFolder = statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true;
-    const isBundle = statSync(join(folder, "envs"), { throwIfNoEntry: false })?.isDirectory() === true;
-    throw new SetupError(isFolder ? `${folder} has no env.toml` : `there is no folder ${folder}`, {
-      hint: isBundle
-        ? `name one of its envs: ${join(folder, "envs")}/…`
-        : "name a folder with an env.toml, such as bundles/desk",
+    throw new SetupError(whyUnreadable(folder, thrown), {
+      hint:
+        kindOf(join(folder, "envs")) === "folder"
+          ? `name one of its envs: ${join(folder, "envs")}/…`
+          : "name a folder with an env.toml, such as bundles/desk",
       cause: thrown,
     });
   }
@@ -96,6 +96,15 @@ export function readEnvFile(folder: string): EnvFile {
     });
   }
   return parsed.data;
+}
+
+function whyUnreadable(folder: string, thrown: unknown): string {
+  const [file, kind] = [join(folder, "env.toml"), kindOf(folder)];
+  if (kind === undefined) return `there is no folder ${folder}`;
+  if (kind !== "folder") return `${folder} is a ${kind}, and no folder with an env.toml`;
+  const there = kindOf(file);
+  if (there === undefined) return `${folder} has no env.toml`;
+  return there === "file" ? `${file} can't be read: ${messageOf(thrown)}` : `${file} is a ${there}, and no file`;
 }
 
 function describeIssue(issue: z.core.$ZodIssue, toml: unknown): string {

@@ -1,7 +1,7 @@
 import { basename, dirname, resolve } from "node:path";
 import { Command } from "commander";
 import { type BundleEnv, readBundle } from "../bundles/bundle.js";
-import { checkEnv, requireOwnSkills } from "../bundles/check-env.js";
+import { checkEnv } from "../bundles/check-env.js";
 import { readEnvContent } from "../bundles/env-content.js";
 import { EnvStore, type ProvenEnv } from "../bundles/env-store.js";
 import { readIncludedSkills } from "../bundles/included-skills.js";
@@ -65,6 +65,7 @@ async function put(given: string, options: PutOptions, signal: AbortSignal): Pro
   await using store = await openStore(url);
   // A store that can't be used is told before minutes are spent.
   await store.list("agentenv-envs/");
+  await store.checkWritable();
   const proven: ProvenEnv[] = [];
   for (const each of checked) {
     const env = await prove(each, url, options, signal);
@@ -94,7 +95,6 @@ async function check(env: BundleEnv, store: string): Promise<CheckedEnv> {
     );
   }
   const contents = readEnvContent(folder);
-  requireOwnSkills(folder, file);
   return { env, contents, included: await readIncludedSkills(folder, file.skills?.include ?? [], store) };
 }
 

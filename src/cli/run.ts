@@ -1,17 +1,15 @@
 import { randomUUID } from "node:crypto";
 import { rmSync, writeFileSync } from "node:fs";
-import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { Command } from "commander";
-import { requireOwnSkills } from "../bundles/check-env.js";
 import { driverInstaller } from "../bundles/driver-installer.js";
-import { readEnvFile } from "../bundles/env-file.js";
 import type { PlatformNeeds } from "../bundles/env-record.js";
 import { EnvStore, type StoredEnv } from "../bundles/env-store.js";
 import { ownPlatform } from "../bundles/make-record.js";
 import { placeEnv } from "../bundles/place-env.js";
 import type { DriverInstaller } from "../computer/installer.js";
 import { messageOf, SetupError } from "../errors.js";
+import { makeFolder } from "../make-folder.js";
 import { openStore } from "../stores/open-store.js";
 import { agentenvVersion } from "./agentenv-version.js";
 import { dataFolder } from "./data-folder.js";
@@ -50,7 +48,6 @@ Examples:
     if (env === undefined) return;
     const name = env.record.env.replace(/^.*\//, "");
     const folder = placeEnv(join(dataDir, "envs"), env.id.replace("sha256:", ""), name, env.contents);
-    requireOwnSkills(folder, readEnvFile(folder));
     await startEnv(folder, options);
   });
 
@@ -104,7 +101,7 @@ function checkDriver({ id }: StoredEnv, { driver }: PlatformNeeds, installer: Dr
 async function withFile<T>(dataDir: string, bytes: Buffer, work: (file: string) => Promise<T>): Promise<T> {
   const file = join(dataDir, `.fetched-${randomUUID()}`);
   try {
-    await mkdir(dataDir, { recursive: true });
+    makeFolder(dataDir);
     writeFileSync(file, bytes, { flag: "wx", mode: 0o600 });
     return await work(file);
   } catch (thrown) {

@@ -1,5 +1,5 @@
-import { spawn } from "node:child_process";
-import { writeFileSync } from "node:fs";
+import { execFileSync, spawn } from "node:child_process";
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -73,6 +73,35 @@ describe("agentenv up refuses, with what to do", () => {
     expectRefusal(await up(["/nowhere/at/all"]), /no folder \/nowhere\/at\/all/, /bundles\/desk/);
   });
 
+  it("what is no folder with an env.toml that is a file, whatever it is", async () => {
+    using env = envFolder(DESK);
+    const at = (name: string) => join(env.folder, name);
+    writeFileSync(at("file"), "");
+    mkdirSync(at("deep/env.toml"), { recursive: true });
+    symlinkSync("loop", at("loop"));
+    mkdirSync(at("looped"));
+    symlinkSync("env.toml", at("looped/env.toml"));
+    expectRefusal(await up([at("file")]), /\/file is a file, and no folder/, /name a folder/);
+    expectRefusal(await up([at("deep")]), /\/deep\/env\.toml is a folder, and no file/, /name a folder/);
+    expectRefusal(await up([at("loop")]), /\/loop is a broken link/, /name a folder/);
+    expectRefusal(await up([at("looped/env.toml")]), /\/looped\/env\.toml is a broken link/, /name a folder/);
+    const put = async (name: string) => agentenv(["put", at(name)]).exited;
+    expectRefusal(await put("file"), /\/file is a file, and no folder/, /name the folder/);
+    expectRefusal(await put("deep"), /\/deep\/env\.toml is a folder, and no file/, /a bundle is a folder/);
+    expectRefusal(await put("loop"), /\/loop is a link, and no folder/, /name the folder/);
+    expectRefusal(await put("looped"), /\/looped\/env\.toml is a link, and no file/, /a bundle is a folder/);
+  });
+
+  it("a skill of another folder than its own, as put does", async () => {
+    using env = envFolder(`${DESK}[skills]\ninclude = ["../other/skill"]\n`);
+    const says = [/env\.toml: skills\.include: "\.\.\/other\/skill" lies outside of the env's folder/, /skills add/];
+    expectRefusal(await up([env.folder, "--port", "0"]), ...says);
+    const named = join(env.folder, "bundle");
+    mkdirSync(named);
+    writeFileSync(join(named, "env.toml"), `${DESK}[skills]\ninclude = ["../other/skill"]\n`);
+    expectRefusal(await agentenv(["put", named]).exited, ...says);
+  });
+
   it("a taken port", async () => {
     const { port } = taken.address() as AddressInfo;
     expectRefusal(await up(["bundles/desk", "--port", String(port)]), new RegExp(`port ${port} .*taken`), /--port/);
@@ -83,6 +112,11 @@ describe("agentenv up refuses, with what to do", () => {
       await up(["bundles/desk", "--port", "0", "--user", "nobody-of-that-name"]),
       /nobody-of-that-name/,
       /useradd/,
+    );
+    if (process.getuid?.() !== 0) return;
+    expectRefusal(
+      await up(["bundles/desk", "--port", "0", "--user", "no body; it's"]),
+      /useradd .* 'no body; it'\\''s'$/m,
     );
   });
 
@@ -120,5 +154,65 @@ describe("agentenv up refuses, with what to do", () => {
   it("an option that there isn't, and a port that is no port", async () => {
     expectRefusal(await up(["bundles/desk", "--prot", "1"]), /--prot/, /--port/);
     expectRefusal(await up(["bundles/desk", "--port", "eighty"]), /--port/, /0 to 65535/);
+  });
+});
+
+describe("a folder that can't be made is refused at once, with what to do", () => {
+  /** Every new name there is answered with ENOENT. */
+  const NEVER = "/proc/agentenv/x";
+
+  it("by init", async () => {
+    expectRefusal(
+      await agentenv(["init", NEVER]).exited,
+      /\/proc\/agentenv\/x can't be written: ENOENT/,
+      /choose a folder/,
+    );
+  });
+
+  it("by put, before it starts anything", async () => {
+    const exit = await agentenv(["put", "bundles/reference", "--store", `file://${NEVER}`]).exited;
+    expectRefusal(exit, /the store file:\/\/\/proc\/agentenv\/x can't be written: ENOENT/, /--store/);
+    expect(exit.stderr).not.toMatch(/starting/);
+  });
+
+  it("by skills get and skills add", async () => {
+    const exit = await agentenv(["skills", "add", "skills/computer", "--store", `file://${NEVER}`]).exited;
+    expectRefusal(exit, /the store file:\/\/\/proc\/agentenv\/x can't write/, /--store/);
+    using store = envFolder("");
+    const url = `file://${store.folder}`;
+    const { stdout } = await agentenv(["skills", "add", "skills/computer", "--store", url]).exited;
+    const got = await agentenv(["skills", "get", stdout.trim(), "--out", NEVER, "--store", url]).exited;
+    expectRefusal(got, /can't be written to \/proc\/agentenv\/x/, /name a folder/);
+  });
+
+  it("by up and run, of the data folder", async () => {
+    const data = { AGENTENV_DATA: NEVER };
+    const exit = await agentenv(["driver", "install", "cua-driver"], data).exited;
+    expectRefusal(exit, /cua-driver can't be installed in \/proc\/agentenv\/x/, /AGENTENV_DATA/);
+    if (process.getuid?.() === 0) {
+      expectRefusal(
+        await up(["bundles/reference", "--port", "0"], data),
+        /the data folder can't be used/,
+        /AGENTENV_DATA/,
+      );
+    }
+  });
+});
+
+describe("agentenv init", () => {
+  it("refuses a file, and what lies below one", async () => {
+    using env = envFolder(DESK);
+    const file = join(env.folder, "env.toml");
+    expectRefusal(await agentenv(["init", file]).exited, /env\.toml is a file/, /name a folder/);
+    expectRefusal(await agentenv(["init", join(file, "x")]).exited, /env\.toml\/x can't be written: ENOTDIR/, /choose/);
+  });
+
+  it("prints a line that a shell reads as it is meant, whatever the folder is called", async () => {
+    using env = envFolder(DESK);
+    const folder = join(env.folder, "Weird Näme! it's");
+    const { stdout, code } = await agentenv(["init", folder]).exited;
+    expect(code).toBe(0);
+    const [line = ""] = stdout.split(" && ");
+    expect(execFileSync("sh", ["-c", `${line} && pwd -P && ls`], { encoding: "utf8" })).toContain("env.test.ts");
   });
 });
