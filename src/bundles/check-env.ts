@@ -39,7 +39,7 @@ function ownModule(folder: string, { module = "" }: EnvFile): string {
 function requireOwnSkills(folder: string, file: EnvFile): void {
   const own = resolve(folder) + sep;
   const outside = file.skills?.include.find(
-    (entry) => !entry.startsWith("sha256:") && !resolve(folder, entry).startsWith(own),
+    (entry) => !entry.startsWith("sha256:") && !`${resolve(folder, entry)}${sep}`.startsWith(own),
   );
   if (outside === undefined) return;
   throw new SetupError(

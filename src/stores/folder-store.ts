@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Dirent } from "node:fs";
-import { type FileHandle, mkdir, open, readdir, rename, rm, rmdir, stat } from "node:fs/promises";
+import { type FileHandle, mkdir, mkdtemp, open, readdir, rename, rm, rmdir, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { AgentEnvError, messageOf, SetupError } from "../errors.js";
@@ -60,13 +60,12 @@ export class FolderStore implements ObjectStore {
     }
   }
 
+  /** Tries it with a folder of its own, so that a store that isn't there yet is not made for an object that may never come. */
   async checkWritable(): Promise<void> {
-    const tried = join(this.folder, UNFINISHED, `${process.pid}-${randomUUID()}`);
     try {
-      this.#swept ??= this.#sweep();
-      await this.#swept;
-      await writeSynced(tried, Buffer.alloc(0));
-      await rm(tried);
+      let there = this.folder;
+      while (!(await isThere(there)) && there !== dirname(there)) there = dirname(there);
+      await rmdir(await mkdtemp(join(there, `${UNFINISHED}-`)));
     } catch (thrown) {
       throw this.#failure("can't be written", thrown);
     }
@@ -213,6 +212,16 @@ export class FolderStore implements ObjectStore {
       });
     }
     return new AgentEnvError("device_unavailable", message, { cause });
+  }
+}
+
+async function isThere(path: string): Promise<boolean> {
+  try {
+    await stat(path);
+    return true;
+  } catch (thrown) {
+    if (isAbsent(thrown)) return false;
+    throw thrown;
   }
 }
 
