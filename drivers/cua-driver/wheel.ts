@@ -18,6 +18,8 @@ export interface WheelRequest {
   readonly platforms: readonly string[];
   /** A folder of the caller's, for the wheel and scratch files. */
   readonly into: string;
+  /** What a person can do where it can't be downloaded, beside looking at pip. */
+  readonly otherwise?: string | undefined;
   /** Pythons to try, by name or path. */
   readonly pythons?: readonly string[];
   readonly onProgress?: ((line: string) => void) | undefined;
@@ -31,7 +33,7 @@ export interface WheelRequest {
 export async function downloadWheel(request: WheelRequest): Promise<string> {
   const { version, platforms, into, signal } = request;
   const bar = process.stderr.isTTY === true;
-  const python = await pythonWithPip(request.pythons ?? PYTHONS, into, signal);
+  const python = await pythonWithPip(request.pythons ?? PYTHONS, request);
   request.onProgress?.(`Downloading cua-driver ${version} (about 35 MB)`);
   const run = await runProgram(
     python,
@@ -45,7 +47,7 @@ export async function downloadWheel(request: WheelRequest): Promise<string> {
   );
   if (run.code !== 0) {
     throw new SetupError(`pip couldn't download cua-driver ${version}:\n${lastLines(run.stderr)}`, {
-      hint: "Look at pip's index and network settings (`python3 -m pip config list`), or install from a wheel file with --from FILE.whl.",
+      hint: withOther("Look at pip's index and network settings (`python3 -m pip config list`)", request.otherwise),
     });
   }
   const wheel = (await readdir(into)).find((file) => file.endsWith(".whl"));
@@ -98,7 +100,7 @@ function openEntry(archive: yauzl.ZipFile, name: string): Promise<NodeJS.Readabl
 /**
  * A Python that has pip. Debian's own comes without it, but with python3-venv an environment that has it can be made.
  */
-async function pythonWithPip(pythons: readonly string[], scratch: string, signal: AbortSignal | undefined) {
+async function pythonWithPip(pythons: readonly string[], { into: scratch, otherwise, signal }: WheelRequest) {
   const options = { signal, timeoutMs: 60_000 };
   for (const python of pythons) {
     if (await succeeds(python, ["-m", "pip", "--version"], options)) return python;
@@ -108,8 +110,12 @@ async function pythonWithPip(pythons: readonly string[], scratch: string, signal
     if (await succeeds(python, ["-m", "venv", environment], options)) return join(environment, "bin/python");
   }
   throw new SetupError("cua-driver is downloaded with pip, and no Python here has it", {
-    hint: "Install Debian's package python3-pip (apt-get install python3-pip), or install from a wheel file with --from FILE.whl.",
+    hint: withOther("Install Debian's package python3-pip (apt-get install python3-pip)", otherwise),
   });
+}
+
+function withOther(advice: string, otherwise: string | undefined): string {
+  return otherwise === undefined ? `${advice}.` : `${advice}, or ${otherwise}.`;
 }
 
 async function succeeds(file: string, args: string[], options: { signal: AbortSignal | undefined; timeoutMs: number }) {

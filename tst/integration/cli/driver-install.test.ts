@@ -1,5 +1,5 @@
 import { spawn, spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -56,6 +56,22 @@ describe("agentenv driver install", () => {
     expect(again.stdout).toContain(`${version} is installed in ${dataDir}`);
   });
 
+  it("looks at the file that it is to install from, even where the driver is installed", async () => {
+    const dataDir = dataFolder();
+    const from = (file: string) => offline(["driver", "install", "cua-driver", "--from", file], dataDir);
+    expect((await from(wheel)).code).toBe(0);
+    expect(await from(wheel)).toMatchObject({ code: 0, stdout: expect.stringContaining("is installed in") });
+    const other = join(lab, "other.whl");
+    writeFileSync(other, "");
+    for (const [file, says] of [
+      [join(lab, "nowhere.whl"), /the wheel can't be read: ENOENT[\s\S]*name the file/],
+      [other, /other\.whl isn't cua-driver [\d.]+ as pinned:\n.*the wheel's sha256 is/],
+    ] as const) {
+      expect(await from(file)).toMatchObject({ code: 1, stdout: "", stderr: expect.stringMatching(says) });
+    }
+    expect(driversOf(dataDir)).toEqual([version]);
+  });
+
   it("downloads from the index that pip is set up with, with a progress bar where somebody looks and none in a log", async () => {
     await using index = await WheelIndex.start(wheel);
     const logged = await agentenv(["driver", "install", "cua-driver"], {
@@ -107,3 +123,13 @@ describe("agentenv driver install", () => {
 function commandOf(pid: number): string {
   return spawnSync("cat", [`/proc/${pid}/cmdline`], { encoding: "utf8" }).stdout;
 }
+
+describe("agentenv driver pin", () => {
+  it("of a version that there isn't says what to do that pin can do", async () => {
+    await using index = await WheelIndex.start(wheel);
+    const exit = await agentenv(["driver", "pin", "cua-driver", "--version", "99.0"], index.environment).exited;
+    expect(exit).toMatchObject({ code: 1, stdout: "" });
+    expect(exit.stderr).toMatch(/couldn't download cua-driver 99\.0[\s\S]*name a version that the index has/);
+    expect(exit.stderr).not.toContain("--from");
+  });
+});

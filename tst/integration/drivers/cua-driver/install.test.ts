@@ -112,7 +112,7 @@ test("what is installed already is left alone, within a second", async () => {
   const { executable } = installedDriver(dataDir, pin);
   const before = (await stat(executable)).ino;
   const start = performance.now();
-  expect(await installCuaDriver({ dataDir, pin, from: "/nowhere.whl" })).toMatchObject({ fresh: false });
+  expect(await installCuaDriver({ dataDir, pin, program: "/nowhere" })).toMatchObject({ fresh: false });
   expect(performance.now() - start).toBeLessThan(1_000);
   expect((await stat(executable)).ino).toBe(before);
 });
@@ -237,7 +237,9 @@ test("without a Python that has pip the Debian package to install is named", asy
 
 test("a version that the index doesn't have is a SetupError with pip's reason", async () => {
   const into = await dataFolder();
-  const message = await refusal(downloadWheel({ version: "0.0.0.1", platforms: ["manylinux_2_31_x86_64"], into }));
+  const message = await refusal(
+    downloadWheel({ version: "0.0.0.1", platforms: ["manylinux_2_31_x86_64"], into, otherwise: "walk" }),
+  );
   expect(message).toContain("0.0.0.1");
-  expect(message).toContain("--from");
+  expect(message).toContain(", or walk.");
 });
