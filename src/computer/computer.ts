@@ -39,7 +39,7 @@ export class Computer {
     /** How long a call may take in all. */
     readonly callDeadlineMs = CALL_DEADLINE_MS,
     /** Resolves once the clicks that were sent have been passed on by the window manager. */
-    private readonly inputSettled: () => Promise<void> = async () => {},
+    private readonly passedOn: () => Promise<void> = async () => {},
   ) {
     this.keys = new Held(
       "key",
@@ -92,7 +92,7 @@ export class Computer {
   async clicksPassedOn(): Promise<void> {
     if (!this.#clicked) return;
     this.#clicked = false;
-    await this.inputSettled();
+    await this.passedOn();
   }
 
   /** Whether the last capture told the display's size, so that the next one is expected to. */

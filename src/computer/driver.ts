@@ -59,7 +59,7 @@ export abstract class ComputerDriver extends Environment {
     this.session = session;
     this.log = log;
     this.#computer = new Computer(this, groupsOf(this), { ...settings }, log, callDeadlineMs, async () =>
-      session.inputSettled?.(),
+      session.clicksPassedOn?.(),
     );
     this.#commands = new Commands(session.user, () => this.settings, log);
     this.#data = new DataPlane(session.user, () => this.settings.data_paths);

@@ -15,10 +15,15 @@ export interface ComputerSession {
   /** Where installed drivers lie: `<dataDir>/drivers/<name>/<version>/`. */
   readonly dataDir: string;
   /**
-   * Resolves once the window manager has passed on the clicks that were sent before, or after a short while where it doesn't
-   * say; never rejects. A key that is sent before that can reach the program ahead of the click.
+   * Resolves once the window manager is done with the input and the keymaps that came before, or after a short while where it
+   * doesn't say; never rejects.
    */
   inputSettled?(): Promise<void>;
+  /**
+   * The same for the clicks that came before, and sooner where it holds none back. A key that is sent before it can reach the
+   * program ahead of the click, and a pointer that is moved takes the click along.
+   */
+  clicksPassedOn?(): Promise<void>;
 }
 
 /** The user of the desktop session, and what is done as that user. */

@@ -78,8 +78,8 @@ export class Desktop {
     apps = new Apps(user, log);
     const input = new SettledInput(display.name);
     const displaySize = { width: display.width, height: display.height };
-    const inputSettled = () => input.settled();
-    const session = { display: display.name, displaySize, user, runtimeDir, dataDir, inputSettled };
+    const settled = { inputSettled: () => input.settled(), clicksPassedOn: () => input.clicksPassedOn() };
+    const session = { display: display.name, displaySize, user, runtimeDir, dataDir, ...settled };
     const desktop = new Desktop(session, display, apps, input, options);
     try {
       const bus = desktop.#add(sessionBus(runtimeDir, user), {
