@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import {
+  chmodSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -83,6 +84,8 @@ async function bring(lock, line) {
     advice: `The Node that was brought doesn't run on this machine. Put Node ${pin.minimum} or newer first on PATH.`,
   });
   rmSync(archive);
+  // Whoever may read the clone may run its Node.
+  chmodSync(partial, 0o755);
   rmSync(broughtFolder, { recursive: true, force: true });
   renameSync(partial, broughtFolder);
 }

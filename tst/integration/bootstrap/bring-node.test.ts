@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -65,6 +65,7 @@ test("a Node that is too old is replaced by the pinned one, from the registry th
   expect(asked).toContain(`/${NAME}/-/${NAME}-${VERSION}.tgz`);
   expect(readlinkSync(clone.path(".agentenv/bin/node"))).toBe(clone.path(`.agentenv/node/${VERSION}/bin/node`));
   expect(readdirSync(clone.path(".agentenv/node"))).toEqual([VERSION]);
+  expect(statSync(clone.path(`.agentenv/node/${VERSION}`)).mode & 0o777).toBe(0o755);
   expect((await setUp()).stderr).toBe("");
 });
 
