@@ -5,7 +5,7 @@ import { SetupError } from "../errors.js";
 import { packageRoot } from "../package-root.js";
 import { dataFolder } from "./data-folder.js";
 import { note, print, printJson, styled } from "./output.js";
-import { type GivenOptions, remoteCommand, remoteOptions } from "./remote.js";
+import { type GivenOptions, remoteCommand, remoteOptions, requireComputer } from "./remote.js";
 
 /** `agentenv compare URL`: what a computer serves against what its driver's own server serves. */
 export const compareCommand = remoteCommand(new Command("compare"))
@@ -13,8 +13,10 @@ export const compareCommand = remoteCommand(new Command("compare"))
   .option("--driver <driver>", "the computer's driver", "cua-driver")
   .addHelpText("after", "\nExample:\n  $ agentenv compare http://127.0.0.1:18765")
   .action(async (url: string, given: GivenOptions & { driver: string }) => {
-    const { token, json } = remoteOptions(given);
+    const { json, ...options } = remoteOptions(given);
+    const { token } = options;
     const comparison = await comparisonOf(given.driver);
+    await requireComputer(url, options);
     const { compared, differences } = await comparison.compare({
       url,
       dataDir: dataFolder(),

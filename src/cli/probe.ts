@@ -7,7 +7,8 @@ import { runProbe } from "../probe/run.js";
 import { reportFailure } from "./failure.js";
 import { unlessInterrupted } from "./interrupted.js";
 import { print, styled } from "./output.js";
-import { parseUrl, remoteOptions } from "./remote.js";
+import { parseUrl, remoteOptions, requireComputer } from "./remote.js";
+import { thrownWords } from "./server-words.js";
 
 const MARKS = {
   passed: ["green", "pass"],
@@ -42,24 +43,30 @@ export const probeCommand = new Command("probe")
   )
   .addHelpText("after", "\nExample:\n  $ agentenv probe http://127.0.0.1:18765 --json report.json")
   .action(async (url: string, given: Given) => {
-    const { token } = remoteOptions(given.tokenFile === undefined ? {} : { tokenFile: given.tokenFile });
-    const report = await unlessInterrupted("taking the fixture away", (signal) =>
-      runProbe(url, {
-        level: given.level,
-        timeoutMs: given.timeout * 1000,
-        signal,
-        onResult: show,
-        ...(token === undefined ? {} : { token }),
-      }),
-    ).catch((thrown: unknown) => {
+    const report = await probe(url, given).catch((thrown: unknown) => {
       process.exitCode = 2;
-      reportFailure(unprobed(url, thrown));
+      reportFailure(thrown instanceof SetupError ? thrown : unprobed(url, thrown));
     });
     if (report === undefined) return;
     summarize(report);
     if (given.json !== undefined) writeReport(resolve(process.env.INIT_CWD ?? process.cwd(), given.json), report);
     if (!report.passed) process.exitCode = 1;
   });
+
+async function probe(url: string, given: Given): Promise<ProbeReport | undefined> {
+  const options = remoteOptions(given.tokenFile === undefined ? {} : { tokenFile: given.tokenFile });
+  await requireComputer(url, options);
+  const { token } = options;
+  return await unlessInterrupted("taking the fixture away", (signal) =>
+    runProbe(url, {
+      level: given.level,
+      timeoutMs: given.timeout * 1000,
+      signal,
+      onResult: show,
+      ...(token === undefined ? {} : { token }),
+    }),
+  );
+}
 
 function show({ check, name, status, detail, difference }: CheckResult): void {
   const [colour, mark] = difference === true ? (["cyan", "diff"] as const) : MARKS[status];
@@ -79,8 +86,9 @@ function summarize({ driver, level, checks, extensions, ms }: ProbeReport): void
 }
 
 function unprobed(url: string, thrown: unknown): SetupError {
-  return new SetupError(`${url} can't be probed: ${messageOf(thrown)}`, {
-    hint: "is a computer running there? `npm start` and `agentenv up` print its address",
+  const words = thrownWords(thrown);
+  return new SetupError(`${url} can't be probed: ${words?.message ?? messageOf(thrown)}`, {
+    hint: words?.hint ?? "is a computer running there? `npm start` and `agentenv up` print its address",
     cause: thrown,
   });
 }

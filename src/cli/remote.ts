@@ -1,8 +1,12 @@
 import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
 import { type Command, InvalidArgumentError } from "commander";
-import { EnvironmentClient, type EnvironmentClientOptions } from "../client/environment-client.js";
+import { EnvironmentClient, type EnvironmentClientOptions, findExtension } from "../client/environment-client.js";
 import { messageOf, SetupError } from "../errors.js";
 import type { McpClient } from "../mcp/client.js";
+import { CARD_PATH, Card } from "../protocol/card.js";
+import { COMPUTER_URN } from "../protocol/computer.js";
+import { serverWords, thrownWords } from "./server-words.js";
 
 /** What every command takes that speaks to an environment which runs already. */
 export interface RemoteOptions {
@@ -17,6 +21,8 @@ export interface GivenOptions {
   role?: string;
   json?: boolean;
 }
+
+const BARE_TOKEN = "name a file that holds one token and nothing else: no scope before it";
 
 /** Adds `<url>` and the options of RemoteOptions to a command. */
 export function remoteCommand(command: Command): Command {
@@ -38,16 +44,37 @@ export function parseUrl(text: string): string {
 /** The options with the token read from where it lies: a token on the command line would be seen by every user. */
 export function remoteOptions(options: GivenOptions): RemoteOptions {
   const { tokenFile, ...rest } = options;
-  const token = tokenFile === undefined ? process.env.AGENTENV_TOKEN : readToken(tokenFile);
-  return { ...rest, ...(token === undefined || token === "" ? {} : { token }) };
+  if (tokenFile !== undefined) return { ...rest, token: readToken(tokenFile) };
+  const token = process.env.AGENTENV_TOKEN?.trim();
+  return { ...rest, ...(token ? { token: bareToken(token, "the variable AGENTENV_TOKEN") } : {}) };
 }
 
 function readToken(file: string): string {
+  let text: string;
   try {
-    return readFileSync(file, "utf8").trim();
+    text = readFileSync(resolve(process.env.INIT_CWD ?? process.cwd(), file), "utf8");
   } catch (thrown) {
-    throw new SetupError(`the token file ${file} can't be read: ${messageOf(thrown)}`, { cause: thrown });
+    throw new SetupError(`the token file ${file} can't be read: ${messageOf(thrown)}`, {
+      hint: BARE_TOKEN,
+      cause: thrown,
+    });
   }
+  return bareToken(text.trim(), `the token file ${file}`);
+}
+
+/** A server's own file of tokens has their scopes before them. The token itself is in no message. */
+function bareToken(text: string, where: string): string {
+  const lines = text.split("\n").filter((line) => line.trim() !== "");
+  const scoped = lines.filter((line) => /^(agent|framework):/.test(line)).length;
+  if (scoped === 0 && /^[\x21-\x7e]+$/.test(text)) return text;
+  const count = scoped > 0 ? scoped : lines.length;
+  const what = `${count} ${count === 1 ? "line" : "lines"}${scoped > 0 ? " of scope:token" : ""}`;
+  throw new SetupError(
+    count === 1 && scoped === 0
+      ? `${where} holds what is no token`
+      : `${where} holds ${count === 0 ? "no token" : what}; it takes one bare token`,
+    { hint: BARE_TOKEN },
+  );
 }
 
 /** GETs a path of the environment. What can't be reached is a SetupError that names the address. */
@@ -99,7 +126,11 @@ function answered(thrown: unknown): unknown {
 function unreachable(url: string, thrown: unknown): SetupError {
   const cause = thrown instanceof Error && thrown.cause instanceof Error ? thrown.cause : thrown;
   const { code } = thrown as { code?: unknown };
-  if (code === 401 || code === 403) return refusal(url, code, undefined);
+  const words = thrownWords(thrown);
+  if (code === 401 || code === 403) return refusal(url, code, words && { error: words });
+  if (words !== undefined) {
+    return new SetupError(`${url} refuses the call: ${words.message}`, { ...hintOf(words.hint), cause: thrown });
+  }
   return new SetupError(`${url} can't be used: ${messageOf(cause) || String((cause as NodeJS.ErrnoException).code)}`, {
     hint: "is an environment running there? `npm start` and `agentenv up` print its address",
     cause: thrown,
@@ -108,10 +139,32 @@ function unreachable(url: string, thrown: unknown): SetupError {
 
 /** What an answer that isn't a success says to a person. */
 export function refusal(url: string, status: number, body: unknown): SetupError {
-  if (status === 401 || status === 403) {
-    return new SetupError(`${url} ${status === 401 ? "asks for a bearer token" : "refuses this token"}`, {
-      hint: "put the token into a file and name it with --token-file FILE, or set the variable AGENTENV_TOKEN",
+  const words = serverWords(body);
+  const token = "put the token into a file and name it with --token-file FILE, or set the variable AGENTENV_TOKEN";
+  if (status === 401) return new SetupError(`${url} asks for a bearer token`, { hint: token });
+  if (status === 403) {
+    const why = words === undefined ? "" : `: ${words.message}`;
+    return new SetupError(`${url} refuses the call${why}`, {
+      hint: [...(words?.hint === undefined ? [] : [words.hint]), token].join("\n"),
     });
   }
-  return new SetupError(`${url} answered ${status}: ${JSON.stringify(body)}`);
+  return new SetupError(`${url} answered ${status}: ${words?.message ?? JSON.stringify(body)}`, hintOf(words?.hint));
+}
+
+function hintOf(hint: string | undefined): { hint?: string } {
+  return hint === undefined ? {} : { hint };
+}
+
+/** Throws a SetupError where no computer is served at `url`, as its card says: another kind of env, nothing, a refusal. */
+export async function requireComputer(url: string, options: RemoteOptions): Promise<void> {
+  const { status, body } = await get(url, CARD_PATH, options);
+  if (status !== 200) throw refusal(url, status, body);
+  const card = Card.safeParse(body);
+  if (card.success && findExtension(card.data, COMPUTER_URN) === undefined) throw noComputer(url);
+}
+
+export function noComputer(url: string): SetupError {
+  return new SetupError(`the env at ${url} is no computer`, {
+    hint: `agentenv tools ${url} lists what it can do; agentenv up bundles/desk starts a computer`,
+  });
 }

@@ -2,7 +2,9 @@ import { Command } from "commander";
 import type { ImageContent, TextContent } from "../protocol/tool.js";
 import { saveImage } from "./call.js";
 import { note, printJson } from "./output.js";
-import { type GivenOptions, remoteCommand, remoteOptions, withSession } from "./remote.js";
+import { type GivenOptions, noComputer, remoteCommand, remoteOptions, withSession } from "./remote.js";
+
+const SCREENSHOT = "computer_screenshot";
 
 /** `agentenv shot URL --out FILE`: what the computer shows now. */
 export const shotCommand = remoteCommand(new Command("shot"))
@@ -12,7 +14,11 @@ export const shotCommand = remoteCommand(new Command("shot"))
   .action(async (url: string, given: GivenOptions & { out: string }) => {
     const options = remoteOptions(given);
     const format = /\.jpe?g$/i.test(given.out) ? "jpeg" : "png";
-    const result = await withSession(url, options, (client) => client.call("computer_screenshot", { format }));
+    const result = await withSession(url, options, async (client) => {
+      // A token of an agent doesn't reach the card.
+      if (!(await client.tools()).some(({ name }) => name === SCREENSHOT)) throw noComputer(url);
+      return await client.call(SCREENSHOT, { format });
+    });
     const text = result.content.find((block): block is TextContent => block.type === "text")?.text;
     if (result.isError) {
       note(String(text));

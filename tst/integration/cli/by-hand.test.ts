@@ -73,8 +73,24 @@ describe("a person at a shell", () => {
   it("is told about a token that is missing, wrong or of too small a scope", async () => {
     expectFailure(await run("card", [], ""), /asks for a bearer token/, /--token-file/);
     expectFailure(await run("tools", [], "wrong-token-0123456789"), /asks for a bearer token/, /AGENTENV_TOKEN/);
-    expectFailure(await run("card", [], AGENT), /refuses this token/);
+    const wrongScope = /refuses the call: this needs a bearer token of the scope "framework"/;
+    expectFailure(await run("card", [], AGENT), wrongScope, /--token-file/);
+    expectFailure(await run("compare", [], AGENT), wrongScope, /--token-file/);
+    const probed = await run("probe", [], AGENT);
+    expect([probed.code, probed.stdout, probed.stderr]).toEqual([2, "", expect.stringMatching(wrongScope)]);
     expect((await run("tools", [], AGENT)).code).toBe(0);
+  });
+
+  it("is told what a token file has to hold", async () => {
+    const from = (file: string, command = "ready") =>
+      agentenv([command, computer.url, "--token-file", file], { AGENTENV_TOKEN: "" }).exited;
+    const hint = /a file that holds one token and nothing else/;
+    expectFailure(await from(join(folder, "nope")), /token file .*nope can't be read: ENOENT/, hint);
+    const whole = await from(join(folder, "tokens"), "tools");
+    expectFailure(whole, /tokens holds 2 lines of scope:token; it takes one bare token/, hint);
+    expect(whole.stderr).not.toContain(AGENT);
+    writeFileSync(join(folder, "bare"), `${FRAMEWORK}\n`);
+    expect((await from(join(folder, "bare"))).code).toBe(0);
   });
 
   it("may close the pipe when it has seen enough", () => {
