@@ -11,6 +11,8 @@ export type Undo = (session: InputSession) => void | Promise<void>;
 
 /** From how long a hold on keys would begin to repeat, in milliseconds; servers wait 200 at least. */
 const REPEAT_MS = 150;
+/** The bits of the buttons in a pointer's state. */
+const BUTTONS = 0x1f00;
 
 /**
  * The hand of one input call: it presses, moves and waits, and knows what it has to put back. Nothing is sent once the call's
@@ -84,6 +86,11 @@ export class Hand {
   /** Resolves once the server has taken all that was sent. */
   arrived(): Promise<void> {
     return this.session.connection.sync();
+  }
+
+  /** Whether a button is down; once the answer is there the server has taken all that was sent. */
+  async buttonsDown(): Promise<boolean> {
+    return ((await this.session.pointer()).keyMask & BUTTONS) !== 0;
   }
 
   async #inStep(): Promise<void> {

@@ -13,6 +13,8 @@ export interface InputPlan<P> {
   readonly keys?: boolean;
   /** Whether nobody else's held modifiers may apply; false where nothing is pressed. Default true. */
   readonly alone?: boolean;
+  /** Whether buttons are pressed that a window manager may hold back. */
+  readonly clicks?: boolean;
   /** Reads and checks what the call needs; sends nothing, and is done again where the connection dropped. */
   prepare(session: InputSession, layout: Layout): P | Promise<P>;
   /** Sends the call's events. */
@@ -50,7 +52,8 @@ export class Input {
       }
       if (locks !== 0) await hand.unlock(locks);
       await plan.act(hand, prepared, { ...layout, down: hand.down });
-      await hand.arrived();
+      if (!plan.clicks) await hand.arrived();
+      else if (!(await hand.buttonsDown())) delivery.passedOn?.();
     } catch (thrown) {
       throw hand.failure(thrown);
     } finally {

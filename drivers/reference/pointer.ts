@@ -98,6 +98,7 @@ export class Pointer {
   ): Promise<void> {
     return this.input.perform(signal, delivery, {
       keys: modifiers.length > 0,
+      clicks: true,
       prepare: (_session, layout: Layout) => this.keyboard.check(modifiers, layout),
       act: (hand, _prepared, layout) => this.keyboard.around(hand, layout, modifiers, () => act(hand)),
     });

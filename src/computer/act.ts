@@ -154,6 +154,10 @@ export class CallDelivery implements Delivery {
     return this.#sent || !(thrown instanceof AgentEnvError) || thrown.applied !== "no";
   }
 
+  passedOn(): void {
+    this.computer.noClicksHeld();
+  }
+
   outlast(work: Promise<unknown>): void {
     this.turn.outlast(work);
   }

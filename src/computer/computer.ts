@@ -85,6 +85,11 @@ export class Computer {
     this.#clicked = true;
   }
 
+  /** Says that no click is held back. */
+  noClicksHeld(): void {
+    this.#clicked = false;
+  }
+
   /**
    * Resolves once the window manager has passed on the clicks that were sent before; never rejects. All input waits for it: a key
    * would reach its program ahead of the clicks, and a moved pointer would take them along.

@@ -42,6 +42,11 @@ export interface Delivery {
    * its word. Anything else that is thrown is `delivery_failed`, applied unknown, either way.
    */
   sent(): void;
+  /**
+   * Says that the X server has passed on all that was sent: no button is down any more, so that no window manager holds a click
+   * back. Without it the next input looks for that first.
+   */
+  passedOn?(): void;
   /** Keeps other input waiting until `work` has settled, also when this operation returns or fails before. */
   outlast(work: Promise<unknown>): void;
   readonly held: HeldKeys;
