@@ -1,4 +1,4 @@
-import { statSync } from "node:fs";
+import { realpathSync, statSync } from "node:fs";
 import { join, resolve, sep } from "node:path";
 import { type ComputerSettings, loadSettings } from "../computer/settings.js";
 import { SetupError } from "../errors.js";
@@ -29,10 +29,30 @@ export function checkEnv(folder: string, file: EnvFile, environment: NodeJS.Proc
 
 function ownModule(folder: string, { module = "" }: EnvFile): string {
   const [path = ""] = module.split("#", 1);
+  if (leadsOut(folder, path)) {
+    throw new SetupError(
+      `${join(folder, "env.toml")}: module: ${JSON.stringify(module)} leads out of the env's folder`,
+      {
+        hint: "keep the class, and what it imports by a path, in the folder of env.toml",
+      },
+    );
+  }
   if (statSync(join(folder, path), { throwIfNoEntry: false })?.isFile()) return module;
   throw new SetupError(`${join(folder, "env.toml")}: module: there is no file ${join(folder, path)}`, {
     hint: 'module = "file.ts#Class" is relative to the folder of env.toml; a class with decorators has to be built first',
   });
+}
+
+/** By its name or by a link: only the folder itself is copied for the session user, and put. */
+function leadsOut(folder: string, path: string): boolean {
+  const within = (file: string, of: string) => file.startsWith(`${of}${sep}`);
+  if (!within(resolve(folder, path), resolve(folder))) return true;
+  try {
+    return !within(realpathSync(resolve(folder, path)), realpathSync(folder));
+  } catch {
+    // Nothing is there, which is said as such.
+    return false;
+  }
 }
 
 /** An env includes skills of its own folder, which its record holds as well, and digests: where it is put, nothing else is. */

@@ -3,8 +3,9 @@ import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { parse } from "smol-toml";
 import { closest } from "../closest.js";
-import { messageOf, SetupError } from "../errors.js";
+import { SetupError } from "../errors.js";
 import { packageRoot } from "../package-root.js";
+import { notLoaded } from "./not-loaded.js";
 
 const ALIASES = join("bundles", "drivers", "aliases.toml");
 
@@ -32,13 +33,18 @@ export function driverModule(alias: string, where = ""): string {
 
 /**
  * Loads the class that `file.ts#Class` names, relative to `folder`. A TypeScript file of this package is loaded as it was
- * built; one of a folder elsewhere is loaded by Node itself, which takes TypeScript without decorators.
+ * built; one of a folder elsewhere is loaded by Node itself, which takes TypeScript without decorators. Where `folder` is a
+ * copy, `source` is the folder that its author knows. Throws a SetupError that names the author's file, and the line.
  */
-export async function loadClass(folder: string, module: string): Promise<new (...args: never[]) => object> {
+export async function loadClass(
+  folder: string,
+  module: string,
+  source = folder,
+): Promise<new (...args: never[]) => object> {
   const [path = "", name = ""] = module.split("#", 2);
   const file = builtFile(join(folder, path));
   if (!existsSync(file)) {
-    throw new SetupError(`there is no file ${file}, which ${JSON.stringify(module)} names`, {
+    throw new SetupError(`there is no file ${file.replace(folder, source)}, which ${JSON.stringify(module)} names`, {
       hint: 'module = "file.ts#Class" is relative to the folder of env.toml',
     });
   }
@@ -46,14 +52,11 @@ export async function loadClass(folder: string, module: string): Promise<new (..
   try {
     loaded = (await import(pathToFileURL(file).href)) as Record<string, unknown>;
   } catch (thrown) {
-    throw new SetupError(`${file} can't be loaded: ${messageOf(thrown)}`, {
-      hint: "a TypeScript file with decorators has to be built first: name the .js file",
-      cause: thrown,
-    });
+    throw notLoaded(thrown, { file, folder, source });
   }
   const found = loaded[name];
   if (typeof found !== "function") {
-    throw new SetupError(`${file} exports no class ${name}`, {
+    throw new SetupError(`${file.replace(folder, source)} exports no class ${name}`, {
       hint: `it exports ${Object.keys(loaded).join(", ") || "nothing"}`,
     });
   }

@@ -92,7 +92,7 @@ export class EnvProcess implements AsyncDisposable {
     } catch (thrown) {
       await stop(child, watcher, ended);
       signal.throwIfAborted();
-      const last = said.all.slice(-SHOWN).map((line) => line.replace(/^agentenv: /, ""));
+      const last = said.all.slice(-SHOWN).map((line) => line.replace(/^agentenv: /, "").replaceAll(folder, source));
       throw new SetupError([`${id} didn't start: ${(thrown as Error).message}`, ...last].join("\n").trimEnd(), {
         hint: `agentenv up ${shellWord(source)} shows more`,
         cause: thrown,

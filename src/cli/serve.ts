@@ -57,10 +57,11 @@ try {
 }
 
 async function start(side: ServerSide, plan: StartPlan, log: Logger): Promise<void> {
-  const loading = loadClass(plan.file.type === "computer" ? packageRoot : plan.folder, plan.module);
+  const isComputer = plan.file.type === "computer";
+  const loading = isComputer ? loadClass(packageRoot, plan.module) : loadClass(plan.folder, plan.module, plan.source);
   // A class that can't be loaded is said after a desktop that can't be started, not as an unhandled rejection.
   loading.catch(() => {});
-  const desktop = plan.file.type === "computer" ? await startDesktop(side, plan, log) : undefined;
+  const desktop = isComputer ? await startDesktop(side, plan, log) : undefined;
   const environment = await makeEnvironment(await loading, desktop, plan, log);
   open.push(() => environment.close());
 

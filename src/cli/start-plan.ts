@@ -10,6 +10,8 @@ import type { SkillGetResult } from "../protocol/skill.js";
 export interface StartPlan {
   /** The env's folder, where the server can read it. */
   readonly folder: string;
+  /** The same folder as its author knows it, for messages. */
+  readonly source: string;
   readonly file: EnvFile;
   /** The class to serve, as `file.ts#Class`: a driver's relative to the package, an env's own relative to its folder. */
   readonly module: string;

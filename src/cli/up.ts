@@ -110,6 +110,7 @@ async function readPlan(folder: string, file: EnvFile, options: UpOptions): Prom
   const display = readDisplay(options.display);
   return {
     folder,
+    source: folder,
     file,
     module,
     settings,

@@ -126,6 +126,44 @@ describe("agentenv up refuses, with what to do", () => {
     expectRefusal(await up([env.folder, "--port", "0"]), /env\.mjs#Mine doesn't extend/, /npx agentenv up/);
   });
 
+  it("a class outside of the env's folder, by its name or by a link", async () => {
+    const says = [/env\.toml: module: ".*#Shop" leads out of the env's folder/, /keep the class/];
+    expectRefusal(await upWith('type = "class"\nmodule = "../../x/shop.ts#Shop"\n'), ...says);
+    using env = envFolder('type = "class"\nmodule = "shop.mjs#Shop"\n');
+    symlinkSync(agentenvMain, join(env.folder, "shop.mjs"));
+    expectRefusal(await up([env.folder, "--port", "0"]), ...says);
+  });
+
+  it.each([
+    ["bad.mjs", "export class Mine {}\n\nexport class {\n", 3, /SyntaxError: /, /correct its syntax there/],
+    ["bad.mjs", 'export class Mine {}\n\n\nthrow new Error("not today");\n', 4, /not today/, /correct what it does/],
+    [
+      "bad.mjs",
+      'import "./helper.mjs";\nexport class Mine {}\n',
+      2,
+      /TypeError: no/,
+      /correct what it does/,
+      "helper.mjs",
+    ],
+    ["bad.ts", "export class Mine {\n  @tool() x() {}\n}\n", 2, /SyntaxError/, /has to be built first/],
+    [
+      "bad.mjs",
+      'import "no-such-package";\nexport class Mine {}\n',
+      undefined,
+      /no-such-package/,
+      /install the packages/,
+    ],
+  ])("%s with a fault, naming the author's own file and line: %j", async (name, text, line, says, hint, at = name) => {
+    using env = envFolder(`type = "class"\nmodule = "${name}#Mine"\n`);
+    writeFileSync(join(env.folder, name), text);
+    writeFileSync(join(env.folder, "helper.mjs"), '\nthrow new TypeError("no");\n');
+    const exit = await up([env.folder, "--port", "0"]);
+    const where = `${join(env.folder, at)}${line === undefined ? "" : `, line ${line}`}: it can't be loaded: `;
+    expectRefusal(exit, says, hint);
+    expect(exit.stderr).toContain(where);
+    expect(exit.stderr).not.toContain("/program/");
+  });
+
   it("a machine with neither a display nor Xvfb", async () => {
     // In a mount namespace of its own, where Xvfb is not a program.
     const hide = 'mount --bind /dev/null /usr/bin/Xvfb && exec "$@"';

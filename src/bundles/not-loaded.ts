@@ -1,0 +1,58 @@
+import { spawnSync } from "node:child_process";
+import { pathToFileURL } from "node:url";
+import { messageOf, SetupError } from "../errors.js";
+
+const IMPORT_MS = 5_000;
+
+/** What was to be loaded: a file of `folder`, which may be a copy of the folder that its author knows. */
+export interface Loaded {
+  readonly file: string;
+  readonly folder: string;
+  readonly source: string;
+}
+
+/** What an author reads about a class that can't be loaded: the own file, the line, and what to do. */
+export function notLoaded(thrown: unknown, { file, folder, source }: Loaded): SetupError {
+  const theirs = (text: string) => text.replaceAll(folder, source);
+  const stack = thrown instanceof Error ? (thrown.stack ?? "") : "";
+  // Node keeps where a file breaks off from the error that it throws, and prints it at the end of a process alone.
+  const at = lineIn(stack, folder) ?? (thrown instanceof SyntaxError ? lineIn(printed(file), folder) : undefined);
+  const where = at === undefined ? theirs(file) : `${theirs(at.file)}, line ${at.line}`;
+  const name = thrown instanceof Error && thrown.name !== "Error" ? `${thrown.name}: ` : "";
+  const message = theirs(`${name}${messageOf(thrown)}`);
+  return new SetupError(`${where}: it can't be loaded: ${message}`, { hint: hintFor(thrown, file), cause: thrown });
+}
+
+function hintFor(thrown: unknown, file: string): string {
+  const { code } = thrown as NodeJS.ErrnoException;
+  if (/\.[mc]?ts$/.test(file) && (thrown instanceof SyntaxError || code?.endsWith("_TYPESCRIPT_SYNTAX"))) {
+    return "a TypeScript file with decorators has to be built first: name the .js file";
+  }
+  if (code === "ERR_MODULE_NOT_FOUND") {
+    return "install the packages that it imports in the env's folder, and write paths as they are there, with their endings";
+  }
+  return thrown instanceof SyntaxError ? "correct its syntax there" : "correct what it does while it is loaded";
+}
+
+/** The first line of a file of the folder that the text names, as stacks do. */
+function lineIn(text: string, folder: string): { file: string; line: number } | undefined {
+  const forms = [
+    { base: pathToFileURL(folder).href, decoded: decodeURIComponent },
+    { base: folder, decoded: String },
+  ];
+  for (const { base, decoded } of forms) {
+    for (const rest of text.split(base).slice(1)) {
+      const [, path, line] = /^(\/[^\n:]+):(\d+)/.exec(rest) ?? [];
+      if (path !== undefined) return { file: `${folder}${decoded(path)}`, line: Number(line) };
+    }
+  }
+  return undefined;
+}
+
+/** What Node prints of a file that it can't read as JavaScript. Nothing of it runs: it fails before. */
+function printed(file: string): string {
+  const program = `import(${JSON.stringify(pathToFileURL(file).href)})`;
+  const args = ["--input-type=module", "--eval", program];
+  const { stderr } = spawnSync(process.execPath, args, { encoding: "utf8", timeout: IMPORT_MS });
+  return stderr ?? "";
+}
