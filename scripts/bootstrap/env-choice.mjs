@@ -33,8 +33,8 @@ export function envChoice(args) {
 /** As the command finds it: from where the person stands, and `bundles/desk` from anywhere. */
 function envFolder(named) {
   const given = resolve(personsFolder(), named);
-  if (named.startsWith("bundles/") && !existsSync(given)) return join(root, named);
-  return basename(given) === "env.toml" ? dirname(given) : given;
+  const found = named.startsWith("bundles/") && !existsSync(given) ? join(root, named) : given;
+  return basename(found) === "env.toml" ? dirname(found) : found;
 }
 
 function firstOperand(args) {

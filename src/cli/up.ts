@@ -96,9 +96,9 @@ export async function startEnv(folder: string, options: UpOptions): Promise<neve
 
 /** Relative to where the person stood: npm has moved to the package's folder since. `bundles/desk` is ours from anywhere. */
 function envFolder(env: string): string {
-  const named = resolve(process.env.INIT_CWD ?? process.cwd(), env);
-  const given = basename(named) === "env.toml" ? dirname(named) : named;
-  return env.startsWith("bundles/") && !existsSync(given) ? resolve(packageRoot, env) : given;
+  const given = resolve(process.env.INIT_CWD ?? process.cwd(), env);
+  const named = env.startsWith("bundles/") && !existsSync(given) ? resolve(packageRoot, env) : given;
+  return basename(named) === "env.toml" ? dirname(named) : named;
 }
 
 /** Checks all that can be checked before anything is started. */

@@ -61,7 +61,8 @@ exec "$@"`;
 /**
  * Turns this process into the computer's: as root it prepares what needs root and becomes the session user for good; the
  * guardian and the server follow as its children, under this process's pid. What a person set up wrong is thrown as a
- * SetupError before; after that it doesn't return, and the exit status is the server's, 0 after a stop that was asked for.
+ * SetupError before; after that it doesn't return. The exit status is the server's, 0 after a stop that was asked for; asked for
+ * before the server said that it is ready, it is what a shell gives to the signal.
  */
 export function enterSession(options: EnterOptions): never {
   requirePrograms(ENTRY_PROGRAMS);

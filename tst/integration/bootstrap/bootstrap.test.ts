@@ -92,8 +92,10 @@ describe("a set-up", () => {
     ["bundles/desk"],
     ["bundles/desk/env.toml"],
   ])("of the desk is what %s wants: an option's value is no env", async (...args) => {
-    clone.write("tokens", "agent:0123456789abcdef\n");
-    const ended = await clone.run(process.execPath, ["scripts/bootstrap.mjs", "run", "--", ...args]);
+    clone.write("elsewhere/tokens", "agent:0123456789abcdef\n");
+    clone.write("elsewhere/package.json", "{}");
+    const here = { env: { INIT_CWD: clone.path("elsewhere") } };
+    const ended = await clone.run(process.execPath, ["scripts/bootstrap.mjs", "run", "--", ...args], here);
     expect(ended).toMatchObject({ code: 0, stdout: "" });
     expect(clone.calls()).toEqual([expect.stringContaining("driver install cua-driver")]);
   });

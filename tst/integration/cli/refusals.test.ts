@@ -92,6 +92,13 @@ describe("agentenv up refuses, with what to do", () => {
     expectRefusal(await put("looped"), /\/looped\/env\.toml is a link, and no file/, /a bundle is a folder/);
   });
 
+  it("a user who does not exist for a bundle of its own, found by its folder or its file, wherever the person stands", async () => {
+    for (const named of ["bundles/desk", "bundles/desk/env.toml"]) {
+      const exit = await up([named, "--port", "0", "--user", "nobody-of-that-name"], { INIT_CWD: "/" });
+      expectRefusal(exit, /nobody-of-that-name/);
+    }
+  });
+
   it("a skill of another folder than its own, as put does", async () => {
     using env = envFolder(`${DESK}[skills]\ninclude = ["../other/skill"]\n`);
     const says = [/env\.toml: skills\.include: "\.\.\/other\/skill" lies outside of the env's folder/, /skills add/];
