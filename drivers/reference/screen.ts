@@ -30,16 +30,14 @@ export class Screen {
   readonly #link: Link<ScreenSession>;
   readonly #captures = new SharedRun(() => this.#link.read((session) => this.#capture(session)));
   #last: Taken | undefined;
-  /** The buffer that the capture before the last one was read into. */
-  #spare: Buffer | undefined;
 
   constructor(display: string, log: ComputerLog) {
     this.#link = new Link(() => openScreen(display, log));
   }
 
   /**
-   * The screen as it is now. While nothing changes the last capture is answered again: with DAMAGE without reading a pixel,
-   * else after comparing them.
+   * The screen as it is now. While nothing changes the last capture is answered again, without reading a pixel: where the
+   * server has DAMAGE.
    */
   capture(): Promise<Capture> {
     return this.#captures.ask();
@@ -65,11 +63,6 @@ export class Screen {
     }
     try {
       const raw = await this.#pixels(session, width, height);
-      if (last !== undefined && isSameSize && raw.equals(last.raw)) {
-        this.#spare = raw;
-        return last;
-      }
-      this.#spare = last?.raw;
       const capture = { raw, layout: "BGRX", width, height } as const;
       this.#last = { session, capture };
       return capture;
@@ -91,9 +84,8 @@ export class Screen {
       return data;
     }
     await connection.ask((done) => segment.getImage(root, 0, 0, width, height, ALL_PLANES, Z_PIXMAP, 0, done));
-    const raw = this.#spare?.length === size ? this.#spare : Buffer.allocUnsafeSlow(size);
-    segment.buffer.copy(raw, 0, 0, size);
-    return raw;
+    // The server writes into it again when the next capture asks it to, behind the answer to its first question.
+    return segment.buffer.subarray(0, size);
   }
 }
 

@@ -7,14 +7,6 @@ export type RawCapture = Exclude<Capture, { png: Buffer }>;
 /** Into how many strips the screen is cut: what changed on it is seldom higher than one or two. */
 const STRIPS = 8;
 
-/** What a capture shows, in three bytes a pixel. */
-export interface Drawn {
-  /** A copy that is the caller's own. */
-  readonly rgb: Buffer;
-  /** From the top; those in which nothing has changed since the capture before are the same ones. */
-  readonly strips: readonly Strip[];
-}
-
 /** The screen as it was captured last: of the next capture only what has changed on it is worked on. */
 export class Canvas {
   #shown: { width: number; height: number; layout: RawCapture["layout"] } | undefined;
@@ -22,8 +14,12 @@ export class Canvas {
   #rgb = Buffer.alloc(0);
   #strips: readonly Strip[] = [];
 
-  /** Throws a TypeError for a capture that hasn't as many bytes as its size says. `own` gets the pixels. */
-  draw({ raw, layout, width, height }: RawCapture, own: (size: number) => Buffer): Drawn {
+  /**
+   * Takes over what a capture shows, and answers its strips from the top. Those in which nothing has changed since the capture
+   * before are the same ones, and where nothing has changed at all it is the same array. Throws a TypeError for a capture that
+   * hasn't as many bytes as its size says.
+   */
+  draw({ raw, layout, width, height }: RawCapture): readonly Strip[] {
     const step = layout === "RGB" ? 3 : 4;
     if (raw.length !== width * height * step) {
       throw new TypeError(`the capture has ${raw.length} bytes, not those of ${width}x${height} pixels in ${layout}`);
@@ -38,7 +34,7 @@ export class Canvas {
     }
     // Whole words of pixels in each strip, whatever the width.
     const rows = Math.max(4, Math.ceil(height / STRIPS / 4) * 4);
-    this.#strips = Array.from({ length: Math.ceil(height / rows) }, (_, index) => {
+    const strips = Array.from({ length: Math.ceil(height / rows) }, (_, index) => {
       const top = index * rows;
       const [from, to] = [top * width, Math.min(height, top + rows) * width];
       const [now, before] = [raw, this.#raw].map((each) => each.subarray(from * step, to * step)) as [Buffer, Buffer];
@@ -48,9 +44,16 @@ export class Canvas {
       toRgb(now, this.#rgb.subarray(from * 3, to * 3), layout);
       return new Strip(top, Math.min(height, top + rows) - top);
     });
+    const hasChanged = strips.some((strip, index) => strip !== this.#strips[index]);
+    if (hasChanged || strips.length === 0) this.#strips = strips;
+    return this.#strips;
+  }
+
+  /** A copy of its pixels, three bytes each, in a buffer that `own` makes. */
+  pixels(own: (size: number) => Buffer): Buffer {
     const rgb = own(this.#rgb.length);
     this.#rgb.copy(rgb);
-    return { rgb, strips: this.#strips };
+    return rgb;
   }
 }
 

@@ -1,6 +1,6 @@
 import sharp, { type Sharp } from "sharp";
 import { AgentEnvError } from "../errors.js";
-import { Canvas, type Drawn } from "./canvas.js";
+import { Canvas, type RawCapture } from "./canvas.js";
 import type { Capture } from "./operations.js";
 import { pngOf, type Strip } from "./png-strips.js";
 import type { Box } from "./spaces.js";
@@ -37,7 +37,7 @@ export class Picture {
   private constructor(
     readonly width: number,
     readonly height: number,
-    pixels: { png: Buffer; base64?: Buffer } | Drawn,
+    pixels: { png: Buffer; base64?: Buffer } | { rgb: Buffer; strips: readonly Strip[] },
   ) {
     if ("png" in pixels) {
       this.#png = Promise.resolve(pixels.png);
@@ -48,13 +48,16 @@ export class Picture {
     }
   }
 
-  /** Throws a TypeError for a capture that is no picture. `canvas` is what the same screen showed before. */
-  static of(capture: Capture, canvas = new Canvas()): Picture {
-    if (!("png" in capture)) {
-      return new Picture(capture.width, capture.height, canvas.draw(capture, SPARE.take));
-    }
+  /** Throws a TypeError for a capture that is no picture. */
+  static of(capture: Capture): Picture {
+    if (!("png" in capture)) return new PictureCache().drawn(capture);
     const { width, height } = pngSize(capture.png);
     return new Picture(width, height, capture);
+  }
+
+  /** What a canvas shows now, in the strips that it has. */
+  static shownBy(canvas: Canvas, strips: readonly Strip[], { width, height }: Size): Picture {
+    return new Picture(width, height, { rgb: canvas.pixels(SPARE.take), strips });
   }
 
   png(): Promise<Buffer> {
@@ -157,17 +160,18 @@ function pngSize(png: Buffer): Size {
   return { width: png.readUInt32BE(16), height: png.readUInt32BE(20) };
 }
 
-/** The picture of a capture, the same one for the same capture. */
+/** The picture of a capture: the same one for the same capture, and for one in which nothing has changed since the last. */
 export class PictureCache {
   readonly #canvas = new Canvas();
   readonly #pictures = new WeakMap<Capture, Picture>();
+  readonly #shown = new WeakMap<readonly Strip[], Picture>();
 
   /** Throws `internal` for a capture that is no picture. */
   of(capture: Capture): Picture {
     let picture = this.#pictures.get(capture);
     if (picture === undefined) {
       try {
-        picture = Picture.of(capture, this.#canvas);
+        picture = "png" in capture ? Picture.of(capture) : this.drawn(capture);
       } catch (thrown) {
         throw new AgentEnvError("internal", thrown instanceof Error ? thrown.message : String(thrown), {
           applied: "no",
@@ -175,6 +179,17 @@ export class PictureCache {
         });
       }
       this.#pictures.set(capture, picture);
+    }
+    return picture;
+  }
+
+  /** Throws a TypeError for a capture that is no picture. */
+  drawn(capture: RawCapture): Picture {
+    const strips = this.#canvas.draw(capture);
+    let picture = this.#shown.get(strips);
+    if (picture === undefined) {
+      picture = Picture.shownBy(this.#canvas, strips, capture);
+      this.#shown.set(strips, picture);
     }
     return picture;
   }

@@ -12,10 +12,7 @@ export type Capture = (
       readonly base64?: Buffer;
     }
   | {
-      /**
-       * Rows from the top, without padding between them. The driver leaves a buffer in RGB alone afterwards; any other is
-       * copied as soon as it is answered.
-       */
+      /** Rows from the top, without padding between them. Copied at once: the driver may use the buffer for the next capture. */
       readonly raw: Buffer;
       readonly layout: "RGB" | "RGBX" | "BGRX";
       readonly width: number;

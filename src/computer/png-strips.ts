@@ -5,8 +5,8 @@ const deflateRaw = promisify(deflateRawWithCallback);
 
 /** The fastest level whose files stay small on screens. */
 const LEVEL = 2;
-/** A strip's output comes in one piece, so that one turn of a thread is enough. */
-const OUTPUT_BYTES = 256 << 10;
+/** The output of most strips fits, so that one turn of a thread is enough. */
+const OUTPUT_BYTES = 64 << 10;
 const CHANNELS = 3;
 
 /** A strip of a picture as deflate's blocks, whole bytes of them, and what the picture's checksum needs to know of it. */
@@ -55,7 +55,8 @@ export class Strip {
       // Ends at a whole byte without saying that it was the last block, so that another strip's can follow.
       finishFlush: constants.Z_SYNC_FLUSH,
     });
-    return { blocks, adler: adler32(scanlines), length: scanlines.length };
+    // What comes is a part of a buffer of OUTPUT_BYTES, which it would keep.
+    return { blocks: Buffer.from(blocks), adler: adler32(scanlines), length: scanlines.length };
   }
 }
 

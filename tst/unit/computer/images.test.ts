@@ -66,7 +66,7 @@ describe("a picture", () => {
     const cache = new PictureCache();
     const capture = { raw: raw("RGB"), layout: "RGB", width: WIDTH, height: HEIGHT } as const;
     expect(cache.of(capture)).toBe(cache.of(capture));
-    expect(cache.of({ ...capture })).not.toBe(cache.of(capture));
+    expect(cache.of({ ...capture, raw: Buffer.alloc(capture.raw.length) })).not.toBe(cache.of(capture));
   });
 
   it("is a JPEG of the wanted quality, from raw pixels or from a PNG, whatever its alpha says", async () => {
