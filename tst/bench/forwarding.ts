@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import type { Section } from "./cua-driver.js";
 import { BenchSession } from "./forwarding-client.js";
 import { installPeers, type Peer, startPeers } from "./forwarding-peers.js";
-import { type Contender, type Row, row, type Timing, timing } from "./measure.js";
+import { type Contender, Orders, type Row, row, type Timing, timing } from "./measure.js";
 
 const BLOCKS = 12;
 /** Calls of each before anything is timed, so that programs that compile themselves as they run have done so. */
@@ -57,9 +57,9 @@ async function oneByOne(peers: Peer[], run: (session: BenchSession) => Promise<u
 async function takeBlocks(contenders: readonly Contender[]): Promise<Map<string, Timing>> {
   const samples = new Map(contenders.map(({ name }) => [name, [] as number[]]));
   for (const { run } of contenders) for (let call = 0; call < FIRST; call += 1) await run();
+  const orders = new Orders();
   for (let block = 0; block < BLOCKS; block += 1) {
-    for (let turn = 0; turn < contenders.length; turn += 1) {
-      const { name, run } = contenders[(turn + block) % contenders.length] as Contender;
+    for (const { name, run } of orders.next(contenders)) {
       for (let call = -WARM_UP; call < CALLS; call += 1) {
         const started = performance.now();
         await run();

@@ -24,8 +24,9 @@ export interface Row extends Timing {
 }
 
 /**
- * Times the contenders call by call in turns, so that whatever else the machine does hits them alike. The order within a
- * round moves on by one, so that nobody always comes after the same one.
+ * Times the contenders call by call in turns, so that whatever else the machine does hits them alike. Each round has an order
+ * of its own: what one contender leaves behind for the next, such as a processor that is still busy, would else hit the same
+ * one every time.
  */
 export async function takeTurns(
   contenders: readonly Contender[],
@@ -33,9 +34,9 @@ export async function takeTurns(
   warmUp = 20,
 ): Promise<Map<string, Timing>> {
   const samples = new Map(contenders.map(({ name }) => [name, [] as number[]]));
+  const orders = new Orders();
   for (let round = -warmUp; round < rounds; round += 1) {
-    for (let turn = 0; turn < contenders.length; turn += 1) {
-      const contender = contenders[(turn + Math.max(0, round)) % contenders.length] as Contender;
+    for (const contender of orders.next(contenders)) {
       await contender.before?.();
       const started = performance.now();
       await contender.run();
@@ -43,6 +44,21 @@ export async function takeTurns(
     }
   }
   return new Map([...samples].map(([name, times]) => [name, timing(name, times)]));
+}
+
+/** Orders that follow no pattern, the same ones in every run. */
+export class Orders {
+  #state = 1;
+
+  next<T>(items: readonly T[]): T[] {
+    const order = [...items];
+    for (let last = order.length - 1; last > 0; last -= 1) {
+      this.#state = (Math.imul(this.#state, 1_664_525) + 1_013_904_223) >>> 0;
+      const other = Math.floor((this.#state / 2 ** 32) * (last + 1));
+      [order[last], order[other]] = [order[other] as T, order[last] as T];
+    }
+    return order;
+  }
 }
 
 /**
