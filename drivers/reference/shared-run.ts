@@ -9,8 +9,10 @@ export class SharedRun<T> {
   constructor(private readonly run: () => Promise<T>) {}
 
   ask(): Promise<T> {
+    // Between the end of a run and the beginning of the next there is none that runs, and one that is to come.
+    if (this.#next !== undefined) return this.#next;
     if (this.#running === undefined) return this.#start();
-    this.#next ??= this.#running.then(
+    this.#next = this.#running.then(
       () => this.#start(),
       () => this.#start(),
     );

@@ -148,7 +148,10 @@ export function refusal(url: string, status: number, body: unknown): SetupError 
       hint: [...(words?.hint === undefined ? [] : [words.hint]), token].join("\n"),
     });
   }
-  return new SetupError(`${url} answered ${status}: ${words?.message ?? JSON.stringify(body)}`, hintOf(words?.hint));
+  if (words !== undefined) return new SetupError(`${url} answered ${status}: ${words.message}`, hintOf(words.hint));
+  return new SetupError(`${url} can't be used: it answered ${status}, and not as an environment does`, {
+    hint: "`npm start` and `agentenv up` print the address of the environment that they serve",
+  });
 }
 
 function hintOf(hint: string | undefined): { hint?: string } {

@@ -90,6 +90,6 @@ describe("agentenv probe", () => {
     await using command = agentenv(["probe", "http://127.0.0.1:9"]);
     const { code, stderr } = await command.exited;
     expect(code).toBe(2);
-    expect(stderr).toContain("http://127.0.0.1:9 can't be probed");
+    expect(stderr).toContain("http://127.0.0.1:9 can't be used");
   });
 });

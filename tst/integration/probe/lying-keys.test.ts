@@ -127,7 +127,7 @@ describe("agentenv probe", () => {
         await using command = agentenv(["probe", each, "--level", "basic"]);
         const { code, stderr, stdout } = await command.exited;
         expect([code, stdout]).toEqual([2, ""]);
-        expect(stderr).toContain(`${each} can't be probed`);
+        expect(stderr).toContain(`${each} can't be used`);
       }
     } finally {
       await new Promise((resolve) => other.close(resolve));

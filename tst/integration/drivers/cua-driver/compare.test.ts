@@ -39,6 +39,6 @@ test("what differs is said, and the exit code is 1", async () => {
 
 test("a computer that isn't there is said", async () => {
   const { code, stderr } = await compare("http://127.0.0.1:9");
-  expect(stderr).toContain("http://127.0.0.1:9 can't be asked");
+  expect(stderr).toContain("http://127.0.0.1:9 can't be used");
   expect(code).toBe(1);
 });

@@ -13,6 +13,24 @@ function stepwise() {
 }
 
 describe("a shared run", () => {
+  it("is the only one, also where who had the last one asks again before the next one has begun", async () => {
+    let [running, most, runs] = [0, 0, 0];
+    const shared = new SharedRun(async () => {
+      running += 1;
+      most = Math.max(most, running);
+      await new Promise(setImmediate);
+      running -= 1;
+      runs += 1;
+      return runs;
+    });
+    const first = shared.ask();
+    // Registered before the next run is, so that it goes on before that begins.
+    const again = first.then(() => shared.ask());
+    const next = shared.ask();
+    expect(await Promise.all([first, next, again])).toEqual([1, 2, 2]);
+    expect(most).toBe(1);
+  });
+
   it("is never one that began before it was asked for, and is one for all that asked meanwhile", async () => {
     const { runs, shared } = stepwise();
     const first = shared.ask();
