@@ -4,7 +4,7 @@ import { SetupError } from "../errors.js";
 import { canonicalJson } from "../protocol/canonical-json.js";
 import type { Skill } from "../skills/skill.js";
 import { SkillStore } from "../skills/skill-store.js";
-import { inParallel, ObjectDamaged, type ObjectStore, objectsBelow } from "../stores/object-store.js";
+import { inParallel, type ObjectStore, objectsBelow, undamaged } from "../stores/object-store.js";
 import { envIntake } from "./env-content.js";
 import { EnvRecord, idOf, recordText, ValidatedBoot } from "./env-record.js";
 import { getProgram, putProgram } from "./program-store.js";
@@ -101,7 +101,7 @@ export class EnvStore {
       await this.store.put(`${folder}${BOOTS}${hash("sha256", bytes, "hex")}.json`, bytes);
     }
     const text = Buffer.from(recordText(record));
-    const there = await this.#object(folder + RECORD, MAX_RECORD);
+    const there = await undamaged(this.store, folder + RECORD, MAX_RECORD);
     if (Buffer.isBuffer(there) && there.equals(text)) return { id, added: false };
     await this.store.put(folder + RECORD, text);
     return { id, added: true };
@@ -129,7 +129,7 @@ export class EnvStore {
   /** The record with this id. Throws a SetupError where there is none, RecordDamaged. */
   async record(id: string): Promise<EnvRecord> {
     const object = folderOf(id) + RECORD;
-    const bytes = await this.#object(object, MAX_RECORD);
+    const bytes = await undamaged(this.store, object, MAX_RECORD);
     if (bytes === undefined) {
       throw new SetupError(`${this.store.url} has no env ${id}`, { hint: "agentenv envs list shows what is there" });
     }
@@ -155,7 +155,7 @@ export class EnvStore {
     const contents = new Map<string, Buffer>();
     await inParallel(this.store, record.files, async ({ path, size, sha256 }) => {
       const object = FILES_PREFIX + sha256;
-      const bytes = await this.#object(object, size);
+      const bytes = await undamaged(this.store, object, size);
       if (bytes === undefined) faults.push({ object, path, fault: "missing" });
       else if (bytes === "tampered" || hash("sha256", bytes, "hex") !== sha256) {
         faults.push({ object, path, fault: "tampered" });
@@ -179,7 +179,7 @@ export class EnvStore {
   async list(): Promise<ListedEnv[]> {
     const found: ListedEnv[] = [];
     await inParallel(this.store, [...(await this.#ids(""))], async ([id, added]) => {
-      const bytes = await this.#object(folderOf(id) + RECORD, MAX_RECORD);
+      const bytes = await undamaged(this.store, folderOf(id) + RECORD, MAX_RECORD);
       // Deleted since it was listed.
       if (bytes !== undefined) found.push({ id, record: readRecord(bytes, id), added });
     });
@@ -213,23 +213,13 @@ export class EnvStore {
     let fault: RecordFault = { object: folder + BOOTS, fault: "missing" };
     const boots: ValidatedBoot[] = [];
     for await (const { key } of objectsBelow(this.store, folder + BOOTS)) {
-      const bytes = await this.#object(key, MAX_BOOT);
+      const bytes = await undamaged(this.store, key, MAX_BOOT);
       const boot = Buffer.isBuffer(bytes) ? readBoot(bytes, key.slice((folder + BOOTS).length)) : undefined;
       if (boot !== undefined) boots.push(boot);
       else fault = { object: key, fault: "tampered" };
     }
     const [boot] = boots.sort((a, b) => (a.at < b.at ? -1 : 1));
     return { fault, ...(boot === undefined ? {} : { boot }) };
-  }
-
-  /** An object, where its store finds it undamaged. */
-  async #object(key: string, limit: number): Promise<Buffer | "tampered" | undefined> {
-    try {
-      return await this.store.get(key, limit);
-    } catch (thrown) {
-      if (thrown instanceof ObjectDamaged) return "tampered";
-      throw thrown;
-    }
   }
 }
 

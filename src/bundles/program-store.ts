@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import type { PinnedProgram } from "../computer/installer.js";
 import { messageOf, SetupError } from "../errors.js";
-import { inParallel, ObjectDamaged, type ObjectStore } from "../stores/object-store.js";
+import { inParallel, type ObjectStore, undamaged } from "../stores/object-store.js";
 
 /** Programs of drivers, each below its own digest, in pieces: a store that is slow takes each within its deadline. */
 const PROGRAMS_PREFIX = "agentenv-env-programs/";
@@ -44,10 +44,7 @@ export async function getProgram(
   const faults: ProgramFault[] = [];
   const whole = Buffer.alloc(program.size);
   await inParallel(store, pieces, async ({ key, start, end }) => {
-    const bytes = await store.get(key, end - start).catch((thrown: unknown) => {
-      if (thrown instanceof ObjectDamaged) return "tampered";
-      throw thrown;
-    });
+    const bytes = await undamaged(store, key, end - start);
     if (Buffer.isBuffer(bytes) && bytes.length === end - start) bytes.copy(whole, start);
     else faults.push({ object: key, fault: bytes === undefined ? "missing" : "tampered" });
   });

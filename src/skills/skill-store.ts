@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { z } from "zod";
 import { SetupError } from "../errors.js";
-import { inParallel, ObjectDamaged, type ObjectInfo, type ObjectStore, objectsBelow } from "../stores/object-store.js";
+import { inParallel, type ObjectInfo, type ObjectStore, objectsBelow, undamaged } from "../stores/object-store.js";
 import { readFrontmatter } from "./frontmatter.js";
 import { SkillRefused, shownPath } from "./refused.js";
 import { MAX_BYTES, MAX_FILES, manifestOf, SKILL_FILE, type Skill, SkillFile, SkillIntake } from "./skill.js";
@@ -84,7 +84,7 @@ export class SkillStore {
     const contents = new Map([...skill.contents()].map(([file, bytes]) => [file.sha256, bytes]));
     let absent = rewrite ? [...contents.keys()] : await this.#absent(folder, contents);
     if (absent.length === 0) {
-      const there = await this.#object(folder + MANIFEST, MAX_MANIFEST);
+      const there = await undamaged(this.store, folder + MANIFEST, MAX_MANIFEST);
       if (Buffer.isBuffer(there) && there.equals(manifest)) return { added: false };
     }
     let done = 0;
@@ -187,7 +187,7 @@ export class SkillStore {
     for (const file of files) append(wanted, file.sha256, file);
     let done = 0;
     await inParallel(this.store, [...wanted], async ([sha256, named]) => {
-      const bytes = await this.#object(folder + sha256, Math.max(...named.map(({ size }) => size)));
+      const bytes = await undamaged(this.store, folder + sha256, Math.max(...named.map(({ size }) => size)));
       const right = Buffer.isBuffer(bytes) && hash("sha256", bytes, "hex") === sha256;
       for (const { path, size } of named) {
         if (bytes === undefined) faults.push({ path, fault: "missing" });
@@ -219,7 +219,7 @@ export class SkillStore {
 
   /** The file list of a bundle, undefined where there is no bundle. */
   async #manifest(digest: string): Promise<SkillFile[] | "tampered" | undefined> {
-    const bytes = await this.#object(folderOf(digest) + MANIFEST, MAX_MANIFEST);
+    const bytes = await undamaged(this.store, folderOf(digest) + MANIFEST, MAX_MANIFEST);
     if (bytes === undefined || bytes === "tampered") return bytes;
     if (`sha256:${hash("sha256", bytes, "hex")}` !== digest) return "tampered";
     const parsed = Manifest.safeParse(JSON.parse(bytes.toString("utf8")));
@@ -229,22 +229,12 @@ export class SkillStore {
 
   async #name(digest: string, files: readonly SkillFile[]): Promise<string | undefined> {
     const file = files.find(({ path }) => path === SKILL_FILE);
-    const bytes = file && (await this.#object(folderOf(digest) + file.sha256, file.size));
+    const bytes = file && (await undamaged(this.store, folderOf(digest) + file.sha256, file.size));
     if (!Buffer.isBuffer(bytes) || hash("sha256", bytes, "hex") !== file?.sha256) return undefined;
     try {
       return readFrontmatter(bytes.toString("utf8"), digest).frontmatter.name;
     } catch (thrown) {
       if (thrown instanceof SkillRefused) return undefined;
-      throw thrown;
-    }
-  }
-
-  /** An object, where its store finds it undamaged. */
-  async #object(key: string, limit: number): Promise<Buffer | "tampered" | undefined> {
-    try {
-      return await this.store.get(key, limit);
-    } catch (thrown) {
-      if (thrown instanceof ObjectDamaged) return "tampered";
       throw thrown;
     }
   }

@@ -41,6 +41,20 @@ export interface ObjectStore extends AsyncDisposable {
   delete(key: string): Promise<void>;
 }
 
+/** An object, where its store finds it undamaged. */
+export async function undamaged(
+  store: ObjectStore,
+  key: string,
+  limit: number,
+): Promise<Buffer | "tampered" | undefined> {
+  try {
+    return await store.get(key, limit);
+  } catch (thrown) {
+    if (thrown instanceof ObjectDamaged) return "tampered";
+    throw thrown;
+  }
+}
+
 /** Every object below a prefix, page by page. */
 export async function* objectsBelow(store: ObjectStore, prefix: string): AsyncGenerator<ObjectInfo> {
   let next: string | undefined;

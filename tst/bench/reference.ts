@@ -74,9 +74,13 @@ class Painter implements Disposable {
 }
 
 async function calls(ours: RawMcp, theirs: RawMcp, painter: Painter): Promise<Section[]> {
-  const section = async (title: string, run: (mcp: RawMcp) => Promise<unknown>, most: number, rounds: number) => {
-    // Only what is said to change does.
-    const before = title.endsWith("that changed") ? () => painter.paint() : async () => {};
+  const section = async (
+    title: string,
+    run: (mcp: RawMcp) => Promise<unknown>,
+    most: number,
+    rounds: number,
+    before: () => Promise<void> = async () => {},
+  ) => {
     const contenders: Contender[] = [
       { name: OURS, before, run: () => run(ours) },
       { name: PEER, before, run: () => run(theirs) },
@@ -85,12 +89,13 @@ async function calls(ours: RawMcp, theirs: RawMcp, painter: Painter): Promise<Se
     const timings = await takeTurns(contenders, rounds, rounds);
     return { title, rows: [row(timings, OURS, PEER, { most }), row(timings, PEER)] };
   };
+  const paint = () => painter.paint();
   const shot = (args: object) => (mcp: RawMcp) => mcp.tool("computer_screenshot", args);
   await ours.tool("computer_screenshot");
   await theirs.tool("computer_screenshot");
   return [
-    await section("screenshot, PNG, of a screen that changed", shot({}), 0.25, 100),
-    await section("screenshot, JPEG, of a screen that changed", shot({ format: "jpeg" }), 0.25, 100),
+    await section("screenshot, PNG, of a screen that changed", shot({}), 0.25, 100, paint),
+    await section("screenshot, JPEG, of a screen that changed", shot({ format: "jpeg" }), 0.25, 100, paint),
     await section("screenshot, PNG, of a screen that didn't change", shot({}), 0.06, 100),
     await section("click", (mcp) => mcp.tool("computer_click", { x: 1150, y: 60 }), 0.35, 300),
     await section("computer_wait 0", (mcp) => mcp.tool("computer_wait", { ms: 0 }), 0.6, 500),
