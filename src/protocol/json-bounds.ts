@@ -26,6 +26,8 @@ export const DATA_BOUNDS: JsonBounds = { depth: 256, values: 5_000_000 };
  */
 export function jsonProblem(body: Buffer, bounds: JsonBounds): string | undefined {
   if (!isUtf8(body)) return "it is not UTF-8";
+  // JSON of that depth has as many brackets that close as open; a text too short for them breaks neither bound.
+  if (body.length <= 2 * bounds.depth && body.length <= bounds.values) return undefined;
   let depth = 0;
   let values = 1;
   for (let at = 0; at < body.length; at += 1) {

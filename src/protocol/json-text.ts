@@ -4,8 +4,13 @@ export interface Span {
   readonly end: number;
 }
 
-const STRUCTURE = /["{}[\]]/g;
-const SCALAR_END = /[\s,\]}]/g;
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const BACKSLASH = 0x5c;
+const OPEN_ARRAY = 0x5b;
+const CLOSE_ARRAY = 0x5d;
+const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;
 
 /**
  * Where the values of an object's members lie in its JSON text, by name; of a name that comes twice the last, as JSON.parse
@@ -19,7 +24,8 @@ export function membersOf(text: string, start = 0): Map<string, Span> | undefine
   at = skipSpace(text, at + 1);
   while (text[at] === '"') {
     const nameEnd = endOfString(text, at);
-    const name = JSON.parse(text.slice(at, nameEnd)) as string;
+    const written = text.slice(at + 1, nameEnd - 1);
+    const name = written.includes("\\") ? (JSON.parse(`"${written}"`) as string) : written;
     // Behind the name come a colon and the value, either of which may have space before it.
     const from = skipSpace(text, skipSpace(text, nameEnd) + 1);
     const end = endOfValue(text, from);
@@ -79,18 +85,19 @@ export function parseExact(text: string): unknown {
 
 function skipSpace(text: string, from: number): number {
   let at = from;
-  for (; at < text.length; at += 1) {
-    const code = text.charCodeAt(at);
-    if (code !== 0x20 && code !== 0x0a && code !== 0x0d && code !== 0x09) break;
-  }
+  while (at < text.length && isSpace(text.charCodeAt(at))) at += 1;
   return at;
+}
+
+function isSpace(code: number): boolean {
+  return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
 }
 
 function endOfString(text: string, start: number): number {
   let end = text.indexOf('"', start + 1);
   while (end !== -1) {
     let slashes = 0;
-    while (text.charCodeAt(end - 1 - slashes) === 0x5c) slashes += 1;
+    while (text.charCodeAt(end - 1 - slashes) === BACKSLASH) slashes += 1;
     if (slashes % 2 === 0) return end + 1;
     end = text.indexOf('"', end + 1);
   }
@@ -98,21 +105,33 @@ function endOfString(text: string, start: number): number {
 }
 
 function endOfValue(text: string, start: number): number {
-  const first = text[start];
-  if (first === '"') return endOfString(text, start);
-  if (first !== "{" && first !== "[") {
-    SCALAR_END.lastIndex = start;
-    return SCALAR_END.exec(text)?.index ?? text.length;
-  }
+  const first = text.charCodeAt(start);
+  if (first === QUOTE) return endOfString(text, start);
+  if (first !== OPEN_OBJECT && first !== OPEN_ARRAY) return endOfScalar(text, start);
   let depth = 0;
-  STRUCTURE.lastIndex = start;
-  for (let found = STRUCTURE.exec(text); found !== null; found = STRUCTURE.exec(text)) {
-    if (found[0] === '"') {
-      STRUCTURE.lastIndex = endOfString(text, found.index);
-      continue;
+  for (let at = start; at < text.length; at += 1) {
+    switch (text.charCodeAt(at)) {
+      case QUOTE:
+        at = endOfString(text, at) - 1;
+        break;
+      case OPEN_OBJECT:
+      case OPEN_ARRAY:
+        depth += 1;
+        break;
+      case CLOSE_OBJECT:
+      case CLOSE_ARRAY:
+        depth -= 1;
+        if (depth === 0) return at + 1;
+        break;
     }
-    depth += found[0] === "{" || found[0] === "[" ? 1 : -1;
-    if (depth === 0) return STRUCTURE.lastIndex;
+  }
+  return text.length;
+}
+
+function endOfScalar(text: string, start: number): number {
+  for (let at = start; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code === COMMA || code === CLOSE_ARRAY || code === CLOSE_OBJECT || isSpace(code)) return at;
   }
   return text.length;
 }
