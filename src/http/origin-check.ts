@@ -8,6 +8,8 @@ import { isIP } from "node:net";
  */
 export class OriginCheck {
   readonly #allowed: Set<string>;
+  /** The last Host header that was let through: most clients send but one. */
+  #known: string | undefined;
 
   constructor(allowedHosts: readonly string[] = []) {
     this.#allowed = new Set(allowedHosts.map((name) => name.toLowerCase()));
@@ -15,6 +17,7 @@ export class OriginCheck {
 
   /** Why the request is refused, undefined for one that is let through. */
   refusal(host: string | undefined, origin: string | undefined): string | undefined {
+    if (origin === undefined && host !== undefined && host === this.#known) return undefined;
     const name = hostName(host ?? "");
     if (name === "" || !(name === "localhost" || isIP(name) !== 0 || this.#allowed.has(name))) {
       return `the Host header ${JSON.stringify((host ?? "").slice(0, 200))} is not a name of this server`;
@@ -22,6 +25,7 @@ export class OriginCheck {
     if (origin !== undefined && !this.#isOwn(origin, host ?? "")) {
       return `a page of the Origin ${JSON.stringify(origin.slice(0, 200))} may not call this server`;
     }
+    this.#known = host;
     return undefined;
   }
 

@@ -5,10 +5,30 @@ import type { IncomingMessage } from "node:http";
  * that breaks off has nobody left to be answered: `done` isn't called.
  */
 export function readBody(request: IncomingMessage, maxBytes: number, done: (body: Buffer | undefined) => void): void {
-  if (Number(request.headers["content-length"] ?? 0) > maxBytes) {
+  const { "content-length": length } = request.headers;
+  if (length === undefined) {
+    gather(request, maxBytes, done);
+    return;
+  }
+  const announced = Number(length);
+  if (announced > maxBytes) {
     done(undefined);
     return;
   }
+  // A short body comes with its head, and is there whole a turn later: taken at once it needs none of the stream's events.
+  process.nextTick(() => {
+    const chunk = request.read() as Buffer | null;
+    if (chunk?.length === announced) {
+      done(chunk);
+      request.resume();
+      return;
+    }
+    if (chunk !== null) request.unshift(chunk);
+    gather(request, maxBytes, done);
+  });
+}
+
+function gather(request: IncomingMessage, maxBytes: number, done: (body: Buffer | undefined) => void): void {
   const chunks: Buffer[] = [];
   let size = 0;
   const take = (chunk: Buffer) => {
