@@ -13,12 +13,12 @@ import type { SkillGetResult } from "../protocol/skill.js";
 import type { CallToolResult, JsonObject, ToolResult } from "../protocol/tool.js";
 import { type Collected, cardParams, collect } from "./collect.js";
 import { type CallContext, speaking, type ToolContext } from "./context.js";
-import { attach, type Environment, type Mounted } from "./environment.js";
+import { attach, Environment, type Mounted } from "./environment.js";
 import type { ExtensionMethod, ServedExtension } from "./extension.js";
 import type { ForwardedChange, ForwardedList, ForwardedServer } from "./forwarded-server.js";
 import { callTool, Forwarding, toTool } from "./forwarding.js";
 import { Resources } from "./resource.js";
-import type { ServedTool } from "./served-tool.js";
+import { described, ForwardedTool, type ServedTool } from "./served-tool.js";
 import { SkillViews } from "./skill.js";
 import { NO_ROLE, ToolAccess } from "./tool-access.js";
 import { toolAccessExtensions } from "./tool-access-extensions.js";
@@ -245,6 +245,26 @@ export class Application implements Mounted {
   }
 
   /**
+   * The server that gets a caller's calls of a tool just as the client writes them, undefined where somebody here has a say in
+   * them. Most forwarded calls go this way, which needs no context of a call.
+   */
+  passesOn(name: string, role: string | undefined): ForwardedServer | undefined {
+    const tool = this.#tools.get(name);
+    if (!(tool instanceof ForwardedTool) || !this.allows(name, role)) return undefined;
+    return this.environment.onToolCall === Environment.prototype.onToolCall ? tool.passesOnTo : undefined;
+  }
+
+  /** How a tool call that failed is answered. */
+  failure(thrown: unknown, tool: string, callId?: string): CallToolResult {
+    if (thrown instanceof AgentEnvError) return errorResult(thrown);
+    this.log.error(
+      { err: thrown, tool, ...(callId === undefined ? {} : { callId }) },
+      "a tool failed in a way it doesn't foresee",
+    );
+    return errorResult(new AgentEnvError("internal", `the tool "${tool}" failed: ${messageOf(thrown)}`));
+  }
+
+  /**
    * Calls a tool for a caller. A refusal or a failure is a result with `isError`; undefined means that no tool of that name
    * is served.
    */
@@ -288,17 +308,7 @@ export class Application implements Mounted {
       if (tool !== undefined) return await tool.call(args, context);
       return behind && (await callTool(behind, args, context));
     } catch (thrown) {
-      if (!(thrown instanceof AgentEnvError)) {
-        this.log.error(
-          { err: thrown, tool: name, callId: context.callId },
-          "a tool failed in a way it doesn't foresee",
-        );
-      }
-      return errorResult(
-        thrown instanceof AgentEnvError
-          ? thrown
-          : new AgentEnvError("internal", `the tool "${name}" failed: ${messageOf(thrown)}`),
-      );
+      return this.failure(thrown, name, context.callId);
     }
   }
 }
@@ -315,14 +325,4 @@ export function errorResult(error: AgentEnvError): CallToolResult {
 /** Where an extension's method is served. */
 export function endpointOf(extension: ServedExtension, method: ExtensionMethod): string {
   return method.endpoint ?? extensionEndpoint(extension.uri, method.op);
-}
-
-function described(tool: ServedTool, description: string): ServedTool {
-  const { forwarded, hiddenByDefault } = tool;
-  return {
-    definition: { ...tool.definition, description },
-    forwarded,
-    hiddenByDefault,
-    call: (args, context) => tool.call(args, context),
-  };
 }

@@ -121,7 +121,7 @@ function skillsOf({ capabilities }: ForwardedCatalog): JsonObject | undefined {
 /** A server's tool, called with the request that the client wrote. */
 export function toTool(server: ForwardedServer, { text }: ForwardedItem): ForwardedTool {
   const forward = (args: JsonObject, context: ToolContext) => callTool(server, args, context);
-  return new ForwardedTool(JSON.parse(text) as ToolDefinition, forward, text);
+  return new ForwardedTool(JSON.parse(text) as ToolDefinition, forward, text, false, server);
 }
 
 /** Sends a tool call on as the client wrote it. */

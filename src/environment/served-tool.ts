@@ -1,5 +1,6 @@
 import type { JsonObject, ToolDefinition, ToolResult } from "../protocol/tool.js";
 import type { ToolContext } from "./context.js";
+import type { ForwardedServer } from "./forwarded-server.js";
 
 /** A tool as the environment serves it, whichever way it was made. */
 export interface ServedTool {
@@ -25,9 +26,27 @@ export class ForwardedTool implements ServedTool {
     private readonly forward: (args: JsonObject, context: ToolContext) => Promise<ToolResult>,
     readonly definitionText: string = JSON.stringify(definition),
     readonly hiddenByDefault = false,
+    /** The server whose tool it is, where `forward` does nothing but send calls on as the client writes them. */
+    private readonly server?: ForwardedServer,
   ) {}
 
   call(args: JsonObject, context: ToolContext): Promise<ToolResult> {
     return this.forward(args, context);
   }
+
+  /** The server that gets this tool's calls as they come; undefined where `call` does something else with them. */
+  get passesOnTo(): ForwardedServer | undefined {
+    return this.call === ForwardedTool.prototype.call ? this.server : undefined;
+  }
+}
+
+/** The tool with another description. */
+export function described(tool: ServedTool, description: string): ServedTool {
+  const { forwarded, hiddenByDefault } = tool;
+  return {
+    definition: { ...tool.definition, description },
+    forwarded,
+    hiddenByDefault,
+    call: (args, context) => tool.call(args, context),
+  };
 }

@@ -24,9 +24,22 @@ export function serveTools(session: McpSession): void {
     return keptJson(application.toolListJson(role, lists));
   });
 
-  session.handle("tools/call", async (request) => {
-    const { name, arguments: args = {} } = request.params;
+  session.handle("tools/call", (request) => {
+    const { name } = request.params;
     if (typeof name !== "string") return malformed(session, request, "params.name is the name of a tool");
+    const call = callOf(session, request);
+    const server = application.passesOn(name, call.role);
+    if (server === undefined) return callHere(name, request);
+    const failed = (thrown: unknown) => application.failure(thrown, name);
+    try {
+      return server.request(request.method, call.client?.paramsText ?? "{}", call).catch(failed);
+    } catch (thrown) {
+      return failed(thrown);
+    }
+  });
+
+  const callHere = async (name: string, request: McpRequest): Promise<object> => {
+    const { arguments: args = {} } = request.params;
     const isObject = typeof args === "object" && args !== null && !Array.isArray(args);
     if (!isObject && !application.isBehind(name)) throw invalid("params.arguments is an object");
     const result = await application.callTool(name, args as JsonObject, {
@@ -37,7 +50,7 @@ export function serveTools(session: McpSession): void {
     });
     if (result === undefined) throw invalid(`Unknown tool: ${name}`);
     return result;
-  });
+  };
 }
 
 function progressOf(session: McpSession, { params, id, signal }: McpRequest) {

@@ -6,6 +6,7 @@ import { RawError, type RawJson } from "../../protocol/raw-json.js";
 import { type JsonObject, ROLE_META, SESSION_META } from "../../protocol/tool.js";
 import { type LinkEvents, NotSent, type UpstreamLink } from "./link.js";
 import type { ListCache } from "./list-cache.js";
+import type { UpstreamRequest } from "./pending-request.js";
 import { UpstreamSession } from "./upstream-session.js";
 
 /** A list that has more pages than this is cut, since its server would never end. */
@@ -124,28 +125,25 @@ export class CallerSession {
     return this.options.lists.read(kind, pages);
   }
 
-  async #send(method: string, params: string, signal: AbortSignal, tag: ForwardedCall | undefined): Promise<RawJson> {
-    const { silenceMs } = this.options;
-    for (let tries = 1; ; tries += 1) {
-      const session = this.#live ?? (await this.#session());
-      try {
-        const said = this.options.stamped && tag !== undefined ? stamp(params, tag) : params;
-        return await session.request({
-          method,
-          params: said,
-          signal,
-          silenceMs,
-          ...(tag === undefined ? {} : { tag }),
-        });
-      } catch (thrown) {
-        if (!(thrown instanceof NotSent)) throw thrown;
-        // The server surely didn't get it, so sending it to a new session is no second time.
-        if (tries === 1 && session.closed) continue;
-        throw new AgentEnvError("device_unavailable", `the server behind didn't take the request: ${thrown.message}`, {
-          cause: thrown,
-        });
-      }
-    }
+  #send(method: string, params: string, signal: AbortSignal, tag: ForwardedCall | undefined): Promise<RawJson> {
+    const { silenceMs, stamped } = this.options;
+    const said = stamped && tag !== undefined ? stamp(params, tag) : params;
+    const request = { method, params: said, signal, silenceMs, ...(tag === undefined ? {} : { tag }) };
+    const live = this.#live;
+    // Where the session is open already, nothing is waited for but the answer.
+    if (live !== undefined) return this.#sendTo(live, request, true);
+    return this.#session().then((session) => this.#sendTo(session, request, true));
+  }
+
+  #sendTo(session: Session, request: UpstreamRequest<ForwardedCall>, again: boolean): Promise<RawJson> {
+    return session.request(request).catch(async (thrown: unknown) => {
+      if (!(thrown instanceof NotSent)) throw thrown;
+      // The server surely didn't get it, so sending it to a new session is no second time.
+      if (again && session.closed) return this.#sendTo(await this.#session(), request, false);
+      throw new AgentEnvError("device_unavailable", `the server behind didn't take the request: ${thrown.message}`, {
+        cause: thrown,
+      });
+    });
   }
 
   /** Passes a client's notification on, where there is a session. */

@@ -5,9 +5,12 @@ import { membersOf, memberText, parseExact, withMember } from "../../protocol/js
 import { RawError, RawJson } from "../../protocol/raw-json.js";
 import type { JsonObject } from "../../protocol/tool.js";
 import { type LinkEvents, NotSent, type UpstreamLink } from "./link.js";
+import { PendingRequest, type UpstreamRequest } from "./pending-request.js";
 
 /** How long a server may take to answer `initialize`. */
 const INITIALIZE_MS = 30_000;
+/** How often it is looked, at least, whether the server is silent about a request. */
+const SILENCE_CHECK_MS = 1_000;
 
 /** What the server says of its own accord. `related` is the request that it says it with, where that is known. */
 export interface UpstreamEvents<Tag> {
@@ -16,36 +19,19 @@ export interface UpstreamEvents<Tag> {
   question(method: string, params: string, related: Tag | undefined, signal: AbortSignal): Promise<TextAnswer>;
 }
 
-export interface UpstreamRequest<Tag> {
-  readonly method: string;
-  /** JSON text. */
-  readonly params: string;
-  readonly signal: AbortSignal;
-  /** After this long without a word from the server the request is given up. */
-  readonly silenceMs: number;
-  /** Comes back with what the server says about this request. */
-  readonly tag?: Tag;
-}
-
-interface Pending<Tag> {
-  readonly request: UpstreamRequest<Tag>;
-  /** The progress token as the client wrote it, in JSON, where it was replaced. */
-  readonly progressToken: string | undefined;
-  settle(outcome: RawJson | Error): void;
-  alive(): void;
-}
-
 /**
  * An MCP session at another server. What goes through it stays text: parameters as they come, results and errors as the
  * server wrote them.
  */
 export class UpstreamSession<Tag> {
   readonly #link: UpstreamLink;
-  readonly #pending = new Map<number, Pending<Tag>>();
+  readonly #pending = new Map<number, PendingRequest<Tag>>();
   /** Progress tokens in use, in JSON → the request's id. */
   readonly #tokens = new Map<string, number>();
   readonly #questions = new Map<string, AbortController>();
   #lastId = 0;
+  #listening: NodeJS.Timeout | undefined;
+  #listenMs = 0;
   #closed: Error | undefined;
   /** What the server answered to `initialize`. */
   initializeResult: JsonObject = {};
@@ -56,7 +42,7 @@ export class UpstreamSession<Tag> {
   ) {
     this.#link = connect({
       message: (text, related) => this.#message(text, related),
-      lost: (id, reason) => this.#pending.get(id)?.settle(reason),
+      lost: (id, reason) => this.#pending.get(id)?.failed(reason),
       closed: (reason) => this.#lose(reason),
     });
   }
@@ -107,57 +93,45 @@ export class UpstreamSession<Tag> {
    * Sends a request and answers its result, or its error as a RawError. Throws a NotSent where the server surely didn't get
    * it, `timeout`, `delivery_failed` where its answer is lost, and the signal's reason.
    */
-  async request(request: UpstreamRequest<Tag>): Promise<RawJson> {
-    const { method, signal, silenceMs } = request;
-    signal.throwIfAborted();
-    if (this.#closed !== undefined) throw new NotSent("the session has ended", { cause: this.#closed });
+  request(request: UpstreamRequest<Tag>): Promise<RawJson> {
+    if (request.signal.aborted) return Promise.reject(request.signal.reason);
+    if (this.#closed !== undefined) {
+      return Promise.reject(new NotSent("the session has ended", { cause: this.#closed }));
+    }
     this.#lastId += 1;
     const id = this.#lastId;
     const { params, token, original } = this.#withFreeToken(request.params);
-    const { promise, resolve, reject } = Promise.withResolvers<RawJson>();
-    promise.catch(() => {});
-    const giveUp = (reason: unknown): void => {
-      reject(reason);
-      this.#tell("notifications/cancelled", { requestId: id, reason: messageOf(reason) });
-      this.#link.forget?.(id);
-    };
-    const abort = () => giveUp(signal.reason);
-    const timeout = setTimeout(() => {
-      giveUp(new AgentEnvError("timeout", `the server said nothing about ${method} for ${silenceMs} ms`));
-    }, silenceMs);
-    this.#pending.set(id, {
-      request,
-      progressToken: original,
-      alive: () => timeout.refresh(),
-      settle: (outcome) => {
-        if (outcome instanceof RawJson) resolve(outcome);
-        else if (outcome instanceof NotSent) reject(outcome);
-        else
-          reject(
-            new AgentEnvError("delivery_failed", `the answer to ${method} is lost: ${outcome.message}`, {
-              cause: outcome,
-            }),
-          );
-      },
-    });
-    if (token !== undefined) this.#tokens.set(token, id);
-    signal.addEventListener("abort", abort, { once: true });
-    try {
-      const message = `{"jsonrpc":"2.0","id":${id},"method":${JSON.stringify(method)},"params":${params}}`;
-      const sending = this.#link.send(message, id);
-      if (sending !== undefined) await Promise.race([sending, promise]);
-      return await promise;
-    } catch (thrown) {
-      if (thrown instanceof NotSent || thrown instanceof AgentEnvError || signal.aborted) throw thrown;
-      throw new AgentEnvError("delivery_failed", `the answer to ${method} is lost: ${messageOf(thrown)}`, {
-        cause: thrown,
-      });
-    } finally {
-      clearTimeout(timeout);
-      signal.removeEventListener("abort", abort);
+    const pending = new PendingRequest(request, original, (givenUp) => {
       this.#pending.delete(id);
       if (token !== undefined) this.#tokens.delete(token);
+      if (givenUp === undefined) return;
+      this.#tell("notifications/cancelled", { requestId: id, reason: messageOf(givenUp.reason) });
+      this.#link.forget?.(id);
+    });
+    this.#pending.set(id, pending);
+    this.#listen(request.silenceMs);
+    if (token !== undefined) this.#tokens.set(token, id);
+    const fail = (reason: unknown): void => this.#pending.get(id)?.failed(reason);
+    try {
+      const message = `{"jsonrpc":"2.0","id":${id},"method":${JSON.stringify(request.method)},"params":${params}}`;
+      this.#link.send(message, id)?.catch(fail);
+    } catch (thrown) {
+      fail(thrown);
     }
+    return pending.answer;
+  }
+
+  /** Looks for requests that the server is silent about now and then, as long as there are requests. */
+  #listen(silenceMs: number): void {
+    const everyMs = Math.min(silenceMs / 4, SILENCE_CHECK_MS);
+    if (this.#listening !== undefined && this.#listenMs <= everyMs) return;
+    clearTimeout(this.#listening);
+    this.#listenMs = everyMs;
+    this.#listening = setTimeout(() => {
+      this.#listening = undefined;
+      for (const pending of this.#pending.values()) pending.checkSilence();
+      for (const { request } of this.#pending.values()) this.#listen(request.silenceMs);
+    }, everyMs).unref();
   }
 
   /** A request's params, with another progress token where a request in the works has the same. */
@@ -217,8 +191,8 @@ export class UpstreamSession<Tag> {
     if (pending === undefined) return;
     const members = membersOf(text);
     const [result, error] = [members?.get("result"), members?.get("error")];
-    if (error !== undefined) pending.settle(new RawError(text.slice(error.start, error.end)));
-    else if (result !== undefined) pending.settle(new RawJson(text.slice(result.start, result.end)));
+    if (error !== undefined) pending.answered(new RawError(text.slice(error.start, error.end)));
+    else if (result !== undefined) pending.answered(new RawJson(text.slice(result.start, result.end)));
   }
 
   #progress(params: JsonObject | undefined, text: string): void {
@@ -258,7 +232,8 @@ export class UpstreamSession<Tag> {
   #lose(reason: Error): void {
     if (this.#closed !== undefined) return;
     this.#closed = reason;
-    for (const pending of this.#pending.values()) pending.settle(reason);
+    clearTimeout(this.#listening);
+    for (const pending of this.#pending.values()) pending.failed(reason);
     for (const question of this.#questions.values()) question.abort();
   }
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { z } from "zod";
-import { Environment, type ForwardedServer, forwardMcp, tool } from "../../../src/index.js";
+import { Environment, type ForwardedServer, forwardMcp, type ToolContext, tool } from "../../../src/index.js";
 import { ForwardingEnv } from "../../fakes/forwarding-env.js";
 import { type Serving, serve } from "../../fakes/serving.js";
 import { Shop } from "../../fakes/shop.js";
@@ -227,6 +227,31 @@ describe("a forwarded server", () => {
       /served twice: by the server a and by the server b/,
     );
     await until(running, (all) => all.length === 0);
+  });
+
+  it("gets no call that the environment answers itself, before the call or in the tool's place", async () => {
+    const words = (text: string) => ({ content: [{ type: "text" as const, text }] });
+    class Guarded extends ForwardingEnv {
+      override onToolCall({ tool: name, arguments: { kind } }: ToolContext) {
+        return kind === "guarded" ? words(`not ${name}`) : undefined;
+      }
+    }
+    class Replaced extends ForwardingEnv {
+      override servedTools(tools: Parameters<Environment["servedTools"]>[0]) {
+        return tools.map((each) =>
+          Object.assign(Object.create(each) as typeof each, { call: async () => words("replaced") }),
+        );
+      }
+    }
+    serving = await serve(new Guarded(odd()));
+    const client = await serving.client();
+    expect((await call(client, { kind: "guarded" })).content).toEqual(words("not odd").content);
+    expect((await call(client, { kind: "content" })).content).toEqual([]);
+    expect(await received('"tools/call"')).toHaveLength(1);
+    await serving[Symbol.asyncDispose]();
+    serving = await serve(new Replaced(odd()));
+    expect((await call(await serving.client(), { kind: "content" })).content).toEqual(words("replaced").content);
+    expect(await received('"tools/call"')).toHaveLength(1);
   });
 
   it("goes beside the environment's own tools, under tool access, and with what is hidden left out", async () => {
