@@ -8,8 +8,8 @@ import { installPeers, type Peer, startPeers } from "./forwarding-peers.js";
 import { type Contender, Orders, type Row, row, type Timing, timing } from "./measure.js";
 
 const BLOCKS = 12;
-/** Calls of each before anything is timed, so that programs that compile themselves as they run have done so. */
-const FIRST = 1_500;
+/** How long each is called before anything is timed, so that programs that compile themselves as they run have done so. */
+const FIRST_MS = 5_000;
 /** Calls at the beginning of each turn that don't count. */
 const WARM_UP = 50;
 const CALLS = 100;
@@ -56,7 +56,8 @@ async function oneByOne(peers: Peer[], run: (session: BenchSession) => Promise<u
  */
 async function takeBlocks(contenders: readonly Contender[]): Promise<Map<string, Timing>> {
   const samples = new Map(contenders.map(({ name }) => [name, [] as number[]]));
-  for (const { run } of contenders) for (let call = 0; call < FIRST; call += 1) await run();
+  for (const { run } of contenders)
+    for (const end = performance.now() + FIRST_MS; performance.now() < end; ) await run();
   const orders = new Orders();
   for (let block = 0; block < BLOCKS; block += 1) {
     for (const { name, run } of orders.next(contenders)) {

@@ -5,8 +5,8 @@ import { type Row, reached } from "./measure.js";
 export function printRows(title: string, rows: readonly Row[]): void {
   const cells = rows.map((row) => [
     row.name,
-    row.p50.toFixed(2),
-    row.p95.toFixed(2),
+    digits(row.p50),
+    digits(row.p95),
     String(row.count),
     row.ratio === undefined ? "" : `${row.ratio.toFixed(2)} × ${row.against}`,
     row.goal === undefined ? "" : "most" in row.goal ? `≤ ${row.goal.most}` : `≥ ${row.goal.least}`,
@@ -21,6 +21,11 @@ export function printRows(title: string, rows: readonly Row[]): void {
       .trimEnd();
   console.log(`\n${styleText("bold", title, { stream: process.stdout })}`);
   for (const each of [head, ...cells]) console.log(line(each));
+}
+
+/** A ratio of hundredths of a millisecond can't be told from numbers of hundredths. */
+function digits(value: number): string {
+  return value.toFixed(value < 1 ? 3 : 2);
 }
 
 function verdict(row: Row): string {
