@@ -12,6 +12,7 @@ import { Callers } from "./callers.js";
 import { answer } from "./http-answer.js";
 import { ServedSkills } from "./served-skills.js";
 import { McpSession } from "./session.js";
+import { Wakefulness } from "./wakefulness.js";
 import {
   BodyError,
   errorBody,
@@ -49,6 +50,9 @@ export class McpEndpoint {
   readonly #sweep: NodeJS.Timeout;
   readonly #forgetListener: () => void;
   readonly #skills: ServedSkills;
+  readonly #wakefulness = new Wakefulness();
+  /** The last Accept header that was taken: most clients send but one, so it is read once. */
+  #accepted = "";
   #closed = false;
 
   /** Throws SkillRefused for a skill that breaks the rules, SetupError for two of one name. */
@@ -94,10 +98,13 @@ export class McpEndpoint {
   }
 
   #post(request: IncomingMessage, response: ServerResponse, body: Buffer): void {
-    const accept = request.headers.accept ?? "";
-    if (!accepts(accept, "application/json") || !accepts(accept, "text/event-stream")) {
-      answer(response, 406, errorBody(REFUSED, "Not Acceptable: accept both application/json and text/event-stream"));
-      return;
+    const { accept = "" } = request.headers;
+    if (accept !== this.#accepted) {
+      if (!accepts(accept, "application/json") || !accepts(accept, "text/event-stream")) {
+        answer(response, 406, errorBody(REFUSED, "Not Acceptable: accept both application/json and text/event-stream"));
+        return;
+      }
+      this.#accepted = accept;
     }
     if (!/^application\/json\s*(;|$)/i.test(request.headers["content-type"] ?? "")) {
       answer(response, 415, errorBody(REFUSED, "Unsupported Media Type: the content type is application/json"));
@@ -145,7 +152,8 @@ export class McpEndpoint {
     const id = randomUUID();
     const [message] = incoming.messages;
     const hello = (message !== undefined && "method" in message ? message.params : undefined) ?? {};
-    const session = new McpSession(this.application, this.#skills, this.callers, id, hello, () => this.#forget(id));
+    const closed = () => this.#forget(id);
+    const session = new McpSession(this.application, this.#skills, this.callers, this.#wakefulness, id, hello, closed);
     this.#sessions.set(id, session);
     session.transport.receive(request, response, incoming);
   }

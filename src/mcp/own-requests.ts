@@ -29,7 +29,7 @@ export class OwnRequests {
   readonly #running = new Map<RequestId, AbortController>();
   #closed = false;
 
-  constructor(private readonly send: (message: JSONRPCMessage) => Promise<void>) {}
+  constructor(private readonly send: (answer: JSONRPCMessage) => void) {}
 
   serve(method: string, handler: RequestHandler): void {
     this.#handlers.set(method, handler);
@@ -42,7 +42,7 @@ export class OwnRequests {
     const controller = new AbortController();
     this.#running.set(id, controller);
     if (this.#closed) controller.abort();
-    void this.#answer(handler, { method, params, id, signal: controller.signal, source });
+    this.#answer(handler, { method, params, id, signal: controller.signal, source });
     return true;
   }
 
@@ -57,25 +57,44 @@ export class OwnRequests {
     for (const controller of this.#running.values()) controller.abort();
   }
 
-  async #answer(handler: RequestHandler, request: McpRequest): Promise<void> {
+  /** Not async, since each promise that is waited for between an answer and its being sent is time that a client waits. */
+  #answer(handler: RequestHandler, request: McpRequest): void {
     const { id, signal } = request;
-    let answer: object;
+    const answer = (message: JSONRPCMessage): void => {
+      this.#running.delete(id);
+      if (!signal.aborted) this.send(message);
+    };
+    const fail = (thrown: unknown): void => {
+      answer({ jsonrpc: "2.0", id, error: errorOf(rpcErrorOf(thrown)) } as JSONRPCMessage);
+    };
+    let result: object | Promise<object>;
     try {
-      answer = { result: await handler(request) };
+      result = handler(request);
     } catch (thrown) {
-      answer = { error: errorOf(rpcErrorOf(thrown)) };
+      fail(thrown);
+      return;
     }
-    this.#running.delete(id);
-    if (!signal.aborted) await this.send({ jsonrpc: "2.0", id, ...answer } as JSONRPCMessage);
+    // A result that is no JSON, after all, is an error too.
+    Promise.resolve(result)
+      .then((value) => answer({ jsonrpc: "2.0", id, result: value } as JSONRPCMessage))
+      .catch(fail);
   }
 }
 
-/** The JSON-RPC error that a thrown one means, as the SDK's protocol layer answers it. */
+/** The JSON-RPC error that a thrown one means, as the SDK's protocol layer answers it; without data that is no JSON. */
 function errorOf(thrown: unknown): object {
   const { code, message, data } = (thrown ?? {}) as { code?: unknown; message?: unknown; data?: unknown };
   return {
     code: Number.isSafeInteger(code) ? code : ErrorCode.InternalError,
     message: typeof message === "string" ? message : "Internal error",
-    ...(data === undefined ? {} : { data }),
+    ...(data === undefined || !isJson(data) ? {} : { data }),
   };
+}
+
+function isJson(value: unknown): boolean {
+  try {
+    return JSON.stringify(value) !== undefined;
+  } catch {
+    return false;
+  }
 }

@@ -9,6 +9,7 @@ import { EventStream } from "./event-stream.js";
 import { Exchange } from "./exchange.js";
 import { answer } from "./http-answer.js";
 import type { OwnRequests } from "./own-requests.js";
+import type { Turns } from "./wakefulness.js";
 import { errorBody, INVALID_REQUEST, type Incoming, REFUSED, serialize, textOf } from "./wire.js";
 
 /** From this revision on a client knows event ids and the empty first event. */
@@ -68,6 +69,7 @@ export class SessionTransport implements Transport {
     readonly sessionId: string,
     /** Called whenever the session is used. */
     private readonly used: () => void,
+    private readonly turns: Turns,
   ) {}
 
   /** Whether a request is being answered or an event stream is open. */
@@ -89,8 +91,9 @@ export class SessionTransport implements Transport {
   /** Takes the messages of one POST; the answer to its requests goes to `response`, whenever it comes. */
   receive(request: IncomingMessage, response: ServerResponse, incoming: Incoming): void {
     const messages = incoming.messages.map(withoutZero);
-    const ids = messages.flatMap((each) => ("method" in each && "id" in each ? [each.id] : []));
-    if (ids.some((id) => this.#exchanges.has(id)) || new Set(ids).size < ids.length) {
+    const ids: RequestId[] = [];
+    for (const message of messages) if ("method" in message && "id" in message) ids.push(message.id);
+    if (ids.some((id) => this.#exchanges.has(id)) || (ids.length > 1 && new Set(ids).size < ids.length)) {
       answer(
         response,
         400,
@@ -101,6 +104,7 @@ export class SessionTransport implements Transport {
     if (ids.length > 0) {
       const exchange = new Exchange(response, ids, incoming.batch, this.sessionId, () => this.#newStream());
       for (const id of ids) this.#exchanges.set(id, exchange);
+      this.turns.asked(ids.length);
     }
     for (const [index, message] of messages.entries()) {
       const text = incoming.texts[index] ?? "";
@@ -153,17 +157,24 @@ export class SessionTransport implements Transport {
     return stream;
   }
 
+  /** Answers one of the client's requests; one that nobody waits for any more isn't. */
+  answer(message: JSONRPCMessage): void {
+    const { id } = message as { id?: RequestId };
+    const exchange = id === undefined ? undefined : this.#exchanges.get(id);
+    if (exchange === undefined || id === undefined) return;
+    const text = serialize(id === ZERO ? ({ ...message, id: 0 } as JSONRPCMessage) : message);
+    const version = (message as { result?: { protocolVersion?: unknown } }).result?.protocolVersion;
+    if (typeof version === "string") this.#resumable = version >= RESUMABLE_SINCE;
+    this.#exchanges.delete(id);
+    exchange.respond(id, text);
+    this.turns.answered();
+    this.#early.over(id);
+    this.used();
+  }
+
   async send(message: JSONRPCMessage, options?: TransportSendOptions): Promise<void> {
     if (!("method" in message)) {
-      const id = message.id;
-      const exchange = id === undefined ? undefined : this.#exchanges.get(id);
-      if (exchange === undefined || id === undefined) return;
-      const version = (message as { result?: { protocolVersion?: unknown } }).result?.protocolVersion;
-      if (typeof version === "string") this.#resumable = version >= RESUMABLE_SINCE;
-      this.#exchanges.delete(id);
-      this.#early.over(id);
-      exchange.respond(id, serialize(id === ZERO ? { ...message, id: 0 } : message));
-      this.used();
+      this.answer(message);
       return;
     }
     // What nobody listens to can't be delivered; only a request has someone waiting for it.
@@ -236,8 +247,10 @@ export class SessionTransport implements Transport {
 
   #abandon(id: RequestId): void {
     const exchange = this.#exchanges.get(id);
+    if (exchange === undefined) return;
     this.#exchanges.delete(id);
-    exchange?.abandon(id);
+    exchange.abandon(id);
+    this.turns.answered();
   }
 
   async close(): Promise<void> {
@@ -245,6 +258,7 @@ export class SessionTransport implements Transport {
     this.#closed = true;
     this.requests?.close();
     const open = new Set(this.#exchanges.values());
+    for (const _id of this.#exchanges.keys()) this.turns.answered();
     this.#exchanges.clear();
     for (const exchange of open) exchange.sessionEnded();
     for (const stream of this.#streams.values()) stream.close();

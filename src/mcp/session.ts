@@ -20,6 +20,7 @@ import { serveResources } from "./session-resources.js";
 import { serveSkills } from "./session-skills.js";
 import { serveTools } from "./session-tools.js";
 import { SessionTransport } from "./session-transport.js";
+import { Turns, type Wakefulness } from "./wakefulness.js";
 
 export type Extra = RequestHandlerExtra<ServerRequest, ServerNotification>;
 export type Params = Record<string, unknown>;
@@ -42,15 +43,17 @@ export class McpSession implements ClientSession {
     readonly application: Application,
     readonly skills: ServedSkills,
     private readonly callers: Callers,
+    wakefulness: Wakefulness,
     readonly id: string,
     /** The params of the client's `initialize`. */
     private readonly hello: Params,
     closed: () => void,
   ) {
-    this.transport = new SessionTransport(id, () => {
+    const used = () => {
       this.lastUsed = performance.now();
-    });
-    this.#requests = new OwnRequests((message) => this.transport.send(message));
+    };
+    this.transport = new SessionTransport(id, used, new Turns(wakefulness));
+    this.#requests = new OwnRequests((answer) => this.transport.answer(answer));
     this.transport.requests = this.#requests;
     const { environment, instructions } = application;
     this.#server = new Server(

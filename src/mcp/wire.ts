@@ -72,7 +72,8 @@ function message(value: unknown): JSONRPCMessage {
   const { jsonrpc, id, method, params, result, error } = value as Record<string, unknown>;
   if (jsonrpc !== "2.0") throw new BodyError(INVALID_REQUEST, 'Invalid Request: jsonrpc is "2.0"');
   if (typeof method === "string") {
-    const known = { jsonrpc, method, ...(params === undefined ? {} : { params }) } as Record<string, unknown>;
+    const known: Record<string, unknown> = { jsonrpc, method };
+    if (params !== undefined) known.params = params;
     if (id !== undefined) known.id = id;
     if (isPlain(id, params)) return known as JSONRPCMessage;
     if (id === undefined ? isJSONRPCNotification(known) : isJSONRPCRequest(known)) return known as JSONRPCMessage;
