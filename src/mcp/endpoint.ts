@@ -72,7 +72,7 @@ export class McpEndpoint {
 
   /** How many requests of all sessions are in the works. */
   get inFlight(): number {
-    return [...this.#sessions.values()].reduce((sum, { transport }) => sum + transport.inFlight, 0);
+    return this.#wakefulness.requests;
   }
 
   get sessionCount(): number {

@@ -4,6 +4,8 @@ import { availableParallelism } from "node:os";
 const SHORT_MS = 0.15;
 /** How long a wait counts at most, so that one that is very long is forgotten soon. */
 const LONGEST_MS = 4 * SHORT_MS;
+/** About what sleeping costs: one that takes this much longer than usual is slept through from there on. */
+const WAKE_MS = 0.06;
 
 /** The waits of one kind in one session. */
 interface Wait {
@@ -16,17 +18,21 @@ interface Wait {
 /**
  * Keeps the event loop awake over waits that are shorter than falling asleep and being woken: between two processors of a virtual
  * machine that takes about as long as forwarding a call does. Where the waits of a kind have been short, it looks for events again
- * and again instead of sleeping, for twice as long as they usually take, so that a client or a tool that takes its time costs
+ * and again instead of sleeping, for a little longer than they usually take, so that a client or a tool that takes its time costs
  * nothing. It does so for one call alone, since with several in the works the loop has enough to do, and not on a single
  * processor, where whoever is waited for couldn't run meanwhile.
  */
 export class Wakefulness {
-  /** How many requests are being answered. */
   #requests = 0;
   #until = 0;
   #looking = false;
 
   constructor(private readonly useful = availableParallelism() > 1) {}
+
+  /** How many requests are being answered. */
+  get requests(): number {
+    return this.#requests;
+  }
 
   /** Requests have come, which the client waits for now. */
   asked(requests: number, next: Wait, answer: Wait): void {
@@ -47,7 +53,7 @@ export class Wakefulness {
     const now = performance.now();
     wait.since = now;
     if (wait.usual > SHORT_MS) return;
-    this.#until = now + 2 * wait.usual;
+    this.#until = now + wait.usual + WAKE_MS;
     if (this.#looking) return;
     this.#looking = true;
     setImmediate(this.#look);

@@ -280,6 +280,11 @@ describe("a forwarded server", () => {
       );
     expect(client.getInstructions()).toBe("First mine.\n\nMind the numbers.");
     expect(await names()).toEqual(["mine", "odd"]);
+    const body = JSON.stringify({ role: "r", tools: ["odd"] });
+    const access = (op: string) => fetch(`${serving?.url}/tools/${op}`, { method: "POST", body });
+    await access("disable");
+    expect((await call(client, {})).structuredContent).toMatchObject({ code: "permission_denied" });
+    await access("enable");
     expect((await client.callTool({ name: "mine" })).content).toEqual([{ type: "text", text: "mine" }]);
     await expect(client.callTool({ name: "second" })).rejects.toMatchObject({ code: -32602 });
     environment.updateTool("odd", { description: "Changed." });
@@ -287,8 +292,7 @@ describe("a forwarded server", () => {
       tools: { description?: string }[];
     };
     expect(tools[1]?.description).toBe("Changed.");
-    const body = JSON.stringify({ role: "r", tools: ["odd"] });
-    await fetch(`${serving.url}/tools/disable`, { method: "POST", body });
+    await access("disable");
     expect(await names()).toEqual(["mine"]);
     expect((await call(client, {})).structuredContent).toMatchObject({ code: "permission_denied" });
     expect(await received('"tools/call"').catch(() => [])).toEqual([]);

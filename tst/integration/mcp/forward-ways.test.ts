@@ -13,7 +13,7 @@ import { EnvironmentClient } from "../../../src/index.js";
 import { ForwardingEnv } from "../../fakes/forwarding-env.js";
 import { PostOffice } from "../../fakes/post-office.js";
 import { type Serving, serve } from "../../fakes/serving.js";
-import { MISBEHAVING } from "../../harness/everything.js";
+import { EVERYTHING, MISBEHAVING } from "../../harness/everything.js";
 import { until } from "../../harness/until.js";
 
 let office: PostOffice;
@@ -132,6 +132,17 @@ describe("a forwarded call", () => {
     const { structuredContent } = await client.callTool({ name: "odd", arguments: { kind: "silent" } });
     expect(structuredContent).toMatchObject({ code: "timeout", applied: "unknown", retryable: false });
     expect((await client.callTool({ name: "odd", arguments: { kind: "content" } })).content).toEqual([]);
+  });
+
+  it("isn't given up as long as the server says something about it", async () => {
+    const command = [process.execPath, EVERYTHING, "stdio"] as const;
+    await using serving = await serve(new ForwardingEnv({ command, silenceMs: 1_000 }));
+    const client = await serving.client();
+    const call = { name: "trigger-long-running-operation", arguments: { duration: 2.4, steps: 12 } };
+    const { isError } = await client.callTool(call, undefined, { onprogress: () => {} });
+    expect(isError).toBeUndefined();
+    const { structuredContent } = await client.callTool(call);
+    expect(structuredContent).toMatchObject({ code: "timeout", applied: "unknown" });
   });
 
   it("of a caller above the bound is refused, and those below go on", async () => {

@@ -259,6 +259,10 @@ describe("an MCP session", () => {
     };
     const deep = await refused(call("[".repeat(10_000_000) + "]".repeat(10_000_000)));
     expect(deep).toMatchObject({ status: 400, code: -32700, message: expect.stringContaining("nested more than 256") });
+    // The call itself is three deep.
+    const [most, more] = [253, 254].map((depth) => call("[".repeat(depth) + "]".repeat(depth)));
+    expect((await post(most, id)).status).toBe(200);
+    expect(await refused(more ?? "")).toMatchObject({ message: expect.stringContaining("nested more than 256") });
     const many = await refused(call(`[${"1,".repeat(10_000_000)}1]`));
     expect(many).toMatchObject({
       status: 400,

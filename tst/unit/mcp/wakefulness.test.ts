@@ -57,7 +57,7 @@ describe("the event loop", () => {
     expect(awake()).toBe(true);
   });
 
-  it("falls asleep over one that takes longer than twice what is usual", () => {
+  it("falls asleep over one that takes much longer than usual", () => {
     const turns = new Turns(new Wakefulness(true));
     calls(turns, 40);
     turns.asked(1);
