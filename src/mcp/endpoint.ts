@@ -52,7 +52,7 @@ export class McpEndpoint {
   readonly #skills: ServedSkills;
   readonly #wakefulness = new Wakefulness();
   /** The last Accept header that was taken: most clients send but one, so it is read once. */
-  #accepted = "";
+  #accepted: string | undefined;
   #closed = false;
 
   /** Throws SkillRefused for a skill that breaks the rules, SetupError for two of one name. */

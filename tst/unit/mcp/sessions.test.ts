@@ -211,6 +211,7 @@ describe("an MCP session", () => {
       const { status, body } = await response.then(async (r) => ({ status: r.status, body: await r.text() }));
       return [status, body === "" ? undefined : JSON.parse(body).error.code];
     };
+    expect(await status(post(INITIALIZE, { accept: "" }))).toEqual([406, -32000]);
     expect(await status(post({ jsonrpc: "2.0", id: 1, method: "ping" }))).toEqual([400, -32000]);
     expect(await status(post("{nope"))).toEqual([400, -32700]);
     expect(await status(post("[]"))).toEqual([400, -32600]);
