@@ -47,7 +47,7 @@ export class OwnRequests {
   }
 
   /** A request that was cancelled is told so, and isn't answered any more. */
-  cancel(id: RequestId, reason: unknown): void {
+  cancel(id: RequestId, reason: string | undefined): void {
     this.#running.get(id)?.abort(reason);
   }
 

@@ -234,13 +234,14 @@ export class SessionTransport implements Transport {
   /** The protocol layer answers a cancelled request no more; its HTTP exchange has to end all the same. */
   #cancelled(notification: JSONRPCMessage): void {
     const { requestId: id, reason } =
-      (notification as { params?: { requestId?: RequestId; reason?: unknown } }).params ?? {};
-    if (id === undefined) return;
+      (notification as { params?: { requestId?: unknown; reason?: unknown } }).params ?? {};
+    if (typeof id !== "string" && typeof id !== "number") return;
     if (!this.#exchanges.has(id)) {
       this.#early.add(id);
       return;
     }
-    this.requests?.cancel(id, reason);
+    // A reason is a text; what else a client gives might not even have one.
+    this.requests?.cancel(id, typeof reason === "string" ? reason : undefined);
     this.#early.over(id);
     this.#abandon(id);
   }

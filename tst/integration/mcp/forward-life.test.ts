@@ -179,6 +179,19 @@ describe("a forwarded server", () => {
     expect((await received("notifications/cancelled")).length).toBeGreaterThan(0);
   });
 
+  it("is told of a cancellation whose reason is no text, and the environment goes on", async () => {
+    serving = await serve(new ForwardingEnv(odd()));
+    await using client = await RawMcp.connect(`${serving.url}/mcp`);
+    const silent = client.request("tools/call", '{"name":"odd","arguments":{"kind":"silent"}}');
+    await until(async () => (await received('"silent"').catch(() => [])).length === 1);
+    const params = '{"requestId":2,"reason":{"toString":1,"valueOf":1}}';
+    await client.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":${params}}`);
+    expect((await silent).result).toBeUndefined();
+    await until(async () => (await received("notifications/cancelled")).length === 1);
+    const { result } = await client.request("tools/call", '{"name":"odd","arguments":{"kind":"content"}}');
+    expect(result).toBe('{"content":[]}');
+  });
+
   it("that is served over HTTP lets go of each of 100 calls that are cancelled at random, and no connection, listener or timer is left", async () => {
     const warnings: Error[] = [];
     const warned = (warning: Error) => void warnings.push(warning);

@@ -189,6 +189,20 @@ describe("an MCP session", () => {
     expect(await call(399, "refuse")).toBe("");
   });
 
+  it("takes no notice of a cancellation whose id or whose reason is none, and goes on", async () => {
+    const shop = new Shop();
+    serving = await serve(shop);
+    const id = { "mcp-session-id": await open() };
+    const odd = { toString: 1, valueOf: 1 };
+    const cancel = (params: object) => post({ jsonrpc: "2.0", method: "notifications/cancelled", params }, id);
+    for (const requestId of [odd, [], null, true]) expect((await cancel({ requestId })).status).toBe(202);
+    const call = post({ jsonrpc: "2.0", id: 9, method: "tools/call", params: { name: "wait", arguments: {} } }, id);
+    await until(() => shop.waits === 1);
+    expect((await cancel({ requestId: 9, reason: odd })).status).toBe(202);
+    expect(await (await call).text()).not.toContain('"result"');
+    expect([shop.aborted, serving.mcp.inFlight]).toEqual([1, 0]);
+  });
+
   it("turns an answer into an event stream when progress comes before it", async () => {
     serving = await serve(new Shop());
     const client = await serving.client();
