@@ -83,8 +83,10 @@ function answer(text) {
         result(CALLS.content),
       ];
     }
+    if (kind === "no JSON") return ["[}"];
     if (kind === "relist") {
       relisted = true;
+      RELISTED["tools/list"] = params.arguments.tools ?? RELISTED["tools/list"];
       const changed = ["tools", "prompts", "resources"].map(
         (list) => `{"jsonrpc":"2.0","method":"notifications/${list}/list_changed"}`,
       );

@@ -98,10 +98,7 @@ export class HttpLink implements UpstreamLink {
     };
     try {
       if (header(response, "content-type")?.startsWith("application/json")) {
-        const text = await response.body.text();
-        const batch = elementsOf(text);
-        if (batch === undefined) take(text);
-        else for (const { start, end } of batch) take(text.slice(start, end));
+        for (const text of messagesOf(await response.body.text())) take(text);
       } else {
         await this.#follow(response, take, () => answered, abort.signal);
       }
@@ -231,6 +228,21 @@ function neverConnected(thrown: unknown): boolean {
   if (thrown instanceof errors.ConnectTimeoutError) return true;
   const { syscall, code } = thrown as NodeJS.ErrnoException;
   return syscall === "connect" || syscall === "getaddrinfo" || code === "ECONNREFUSED";
+}
+
+/** The messages of a body, which are several in a batch. What is no JSON is one that says nothing: it has no elements. */
+function messagesOf(text: string): string[] {
+  if (!/^\s*\[/.test(text) || !isJson(text)) return [text];
+  return (elementsOf(text) ?? []).map(({ start, end }) => text.slice(start, end));
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function isAnswerOf(text: string, id: number): boolean {

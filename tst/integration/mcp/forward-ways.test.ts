@@ -13,7 +13,7 @@ import { EnvironmentClient } from "../../../src/index.js";
 import { ForwardingEnv } from "../../fakes/forwarding-env.js";
 import { PostOffice } from "../../fakes/post-office.js";
 import { type Serving, serve } from "../../fakes/serving.js";
-import { EVERYTHING, MISBEHAVING } from "../../harness/everything.js";
+import { EVERYTHING, MISBEHAVING, misbehavingServer } from "../../harness/everything.js";
 import { until } from "../../harness/until.js";
 
 let office: PostOffice;
@@ -108,6 +108,7 @@ describe.each([{ shared: false }, { shared: true }])("a forwarded program ($shar
     );
     expect(answer.got).toMatchObject({ name: "third", arguments: { n: 1 } });
   });
+
 });
 
 describe("a forwarded call", () => {
@@ -145,6 +146,15 @@ describe("a forwarded call", () => {
     expect(structuredContent).toMatchObject({ code: "timeout", applied: "unknown" });
   });
 
+  it("that is answered over HTTP with what begins like a batch and is no JSON has lost its answer", async () => {
+    await using server = await misbehavingServer();
+    await using serving = await serve(new ForwardingEnv({ url: server.url }));
+    const client = await serving.client();
+    const { structuredContent } = await client.callTool({ name: "odd", arguments: { kind: "no JSON" } });
+    expect(structuredContent).toMatchObject({ code: "delivery_failed", applied: "unknown" });
+    expect((await client.callTool({ name: "odd", arguments: { kind: "content" } })).content).toEqual([]);
+  });
+
   it("of a caller above the bound is refused, and those below go on", async () => {
     await using serving = await serve(new ForwardingEnv({ url: `${behind.url}/mcp`, maxSessions: 1 }));
     const [one, two] = [await serving.client(), await serving.client()];
@@ -171,4 +181,5 @@ describe("a forwarded call", () => {
       await rm(folder, { recursive: true, force: true });
     }
   });
+
 });
