@@ -87,7 +87,11 @@ export class Application implements Mounted {
     const filter = new ToolFilter(narrowing);
     let built: Application | undefined;
     const forwarding = await Forwarding.open(environment.forwardedServers(), (server, change) => {
-      if (built !== undefined) built.#forwardedChanged(server, change);
+      try {
+        if (built !== undefined) built.#forwardedChanged(server, change);
+      } catch (thrown) {
+        log.error({ err: thrown, server: server.name }, "what a server behind has changed can't be taken over");
+      }
     });
     const skillOf = (role: string | undefined) => built?.skill(role);
     const collected = await collect(environment, forwarding, filter, skillOf).catch(async (thrown: unknown) => {
@@ -257,10 +261,7 @@ export class Application implements Mounted {
   /** How a tool call that failed is answered. */
   failure(thrown: unknown, tool: string, callId?: string): CallToolResult {
     if (thrown instanceof AgentEnvError) return errorResult(thrown);
-    this.log.error(
-      { err: thrown, tool, ...(callId === undefined ? {} : { callId }) },
-      "a tool failed in a way it doesn't foresee",
-    );
+    this.log.error({ err: thrown, tool, callId }, "a tool failed in a way it doesn't foresee");
     return errorResult(new AgentEnvError("internal", `the tool "${tool}" failed: ${messageOf(thrown)}`));
   }
 

@@ -34,9 +34,13 @@ export class ListCache {
 function readList(kind: ListKind, pages: readonly string[]): ForwardedList {
   const items = pages.flatMap((page) => {
     const list = memberText(page, kind) ?? "[]";
-    return (elementsOf(list) ?? []).map(({ start, end }): ForwardedItem => {
+    return (elementsOf(list) ?? []).flatMap(({ start, end }): ForwardedItem[] => {
       const text = list.slice(start, end);
-      return { key: String(JSON.parse(memberText(text, KEYS[kind]) ?? "null")), text };
+      const members = membersOf(text);
+      // What is no object is nothing that could be asked for.
+      if (members === undefined) return [];
+      const key = members.get(KEYS[kind]);
+      return [{ key: String(key === undefined ? null : JSON.parse(text.slice(key.start, key.end))), text }];
     });
   });
   // What else a paged list says, its first page says.

@@ -9,7 +9,7 @@ import {
 } from "@modelcontextprotocol/sdk/types.js";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
-import { EnvironmentClient } from "../../../src/index.js";
+import { EnvironmentClient, type ServedTool } from "../../../src/index.js";
 import { ForwardingEnv } from "../../fakes/forwarding-env.js";
 import { PostOffice } from "../../fakes/post-office.js";
 import { type Serving, serve } from "../../fakes/serving.js";
@@ -109,6 +109,34 @@ describe.each([{ shared: false }, { shared: true }])("a forwarded program ($shar
     expect(answer.got).toMatchObject({ name: "third", arguments: { n: 1 } });
   });
 
+  it("may list what are no tools, of which those that are some are served", async () => {
+    const command = [process.execPath, MISBEHAVING] as const;
+    await using serving = await serve(new ForwardingEnv({ command, shared }));
+    const client = await serving.client();
+    const tools = '{"tools":[{"name":"third","inputSchema":{"type":"object"}},null,7,[]]}';
+    await client.callTool({ name: "odd", arguments: { kind: "relist", tools } });
+    const onCard = async () =>
+      ((await new EnvironmentClient(serving.url).card()).capabilities.tools ?? []).map(({ name }) => name);
+    await until(onCard, (names) => names.includes("third"), { what: "the card" });
+    expect(await onCard()).toEqual(["odd", "second", "third"]);
+  });
+
+  it("may change its list as the environment can't take it, which goes on with what it had", async () => {
+    class Picky extends ForwardingEnv {
+      asked = 0;
+      override servedTools(tools: ServedTool[]): ServedTool[] {
+        this.asked += 1;
+        if (this.asked > 1) throw new Error("no tools but those");
+        return tools;
+      }
+    }
+    const environment = new Picky({ command: [process.execPath, MISBEHAVING], shared });
+    await using serving = await serve(environment);
+    const client = await serving.client();
+    await client.callTool({ name: "odd", arguments: { kind: "relist" } });
+    await until(() => environment.asked === 2);
+    expect((await client.callTool({ name: "odd", arguments: { kind: "content" } })).content).toEqual([]);
+  });
 });
 
 describe("a forwarded call", () => {
