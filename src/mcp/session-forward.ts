@@ -61,7 +61,12 @@ export function serveUnknown(session: McpSession, protocol: Server): void {
     }
   };
   session.transport.onunknown = (message, source) => {
-    const { caller } = session.callerOf({ params: message.params ?? {}, source });
-    only.notify(source.text, caller);
+    try {
+      const { caller } = session.callerOf({ params: message.params ?? {}, source });
+      only.notify(source.text, caller);
+    } catch (thrown) {
+      // A notification has no answer that could say so.
+      session.transport.onerror?.(thrown as Error);
+    }
   };
 }

@@ -14,6 +14,7 @@ import { ForwardingEnv } from "../../fakes/forwarding-env.js";
 import { PostOffice } from "../../fakes/post-office.js";
 import { type Serving, serve } from "../../fakes/serving.js";
 import { EVERYTHING, MISBEHAVING, misbehavingServer } from "../../harness/everything.js";
+import { RawMcp } from "../../harness/raw-mcp.js";
 import { until } from "../../harness/until.js";
 
 let office: PostOffice;
@@ -210,4 +211,17 @@ describe("a forwarded call", () => {
     }
   });
 
+  it("takes no notice of a notification from more callers than one session may bring", async () => {
+    await using serving = await serve(new ForwardingEnv({ url: `${behind.url}/mcp` }));
+    await using client = await RawMcp.connect(`${serving.url}/mcp`);
+    const said = (caller: number) =>
+      `{"jsonrpc":"2.0","method":"notifications/odd","params":{"_meta":{"agentenv.io/session":"${caller}"}}}`;
+    for (let first = 0; first < 1_100; first += 100) {
+      await client.post(`[${Array.from({ length: 100 }, (_each, index) => said(first + index)).join()}]`);
+    }
+    expect(serving.mcp.callers.size).toBe(1_024);
+    const meta = (session: string) => `{"_meta":{"agentenv.io/session":"${session}"},"name":"blocks"}`;
+    expect((await client.request("tools/call", meta("one more"))).error).toContain("limit_exceeded");
+    expect((await client.request("tools/call", meta("0"))).result).toContain('"content"');
+  });
 });
