@@ -18,13 +18,14 @@ export class EarlyCancels {
 
   /** Says that a request has been dealt with. */
   over(id: RequestId): void {
+    if (isLong(id)) return;
     this.#over.add(id);
     if (this.#over.size > MAX_IDS) this.#over.delete(this.#over.values().next().value as RequestId);
   }
 
   /** Remembers a cancellation of a request that isn't here. */
   add(id: RequestId): void {
-    if (this.#over.has(id) || String(id).length > MAX_ID_LENGTH) return;
+    if (this.#over.has(id) || isLong(id)) return;
     this.#cancelled.set(id, performance.now());
     if (this.#cancelled.size > MAX_IDS) this.#cancelled.delete(this.#cancelled.keys().next().value as RequestId);
   }
@@ -36,4 +37,9 @@ export class EarlyCancels {
     this.#cancelled.delete(id);
     return at !== undefined && performance.now() - at < OVERTAKEN_MS;
   }
+}
+
+/** Whether an id is too long to be remembered. */
+function isLong(id: RequestId): boolean {
+  return typeof id === "string" && id.length > MAX_ID_LENGTH;
 }

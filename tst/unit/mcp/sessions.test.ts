@@ -1,3 +1,5 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { afterEach, describe, expect, it } from "vitest";
 import { type Serving, serve } from "../../fakes/serving.js";
 import { Shop } from "../../fakes/shop.js";
@@ -187,6 +189,22 @@ describe("an MCP session", () => {
     for (let n = 100; n < 400; n += 1) await cancel(n);
     expect(await call(100, "refuse")).toContain("stale_frame");
     expect(await call(399, "refuse")).toBe("");
+  });
+
+  it("keeps none of the ids of its requests that are very long", async () => {
+    serving = await serve(new Shop());
+    const id = { "mcp-session-id": await open() };
+    setFlagsFromString("--expose-gc");
+    const collect = runInNewContext("gc") as () => void;
+    const heap = () => {
+      collect();
+      return process.memoryUsage().heapUsed;
+    };
+    const before = heap();
+    for (let n = 0; n < 10; n += 1) {
+      await (await post({ jsonrpc: "2.0", id: `${n}${"x".repeat(8 << 20)}`, method: "ping" }, id)).text();
+    }
+    expect(heap() - before).toBeLessThan(20 << 20);
   });
 
   it("takes no notice of a cancellation whose id or whose reason is none, and goes on", async () => {
