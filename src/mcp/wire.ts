@@ -79,7 +79,7 @@ function message(value: unknown): JSONRPCMessage {
     if (id === undefined ? isJSONRPCNotification(known) : isJSONRPCRequest(known)) return known as JSONRPCMessage;
     throw new BodyError(
       INVALID_REQUEST,
-      "Invalid Request: id is a string or an integer, params is an object, _meta is well-formed",
+      "Invalid Request: id is a string or an integer below 2^53, params is an object, _meta is well-formed",
     );
   }
   if (isId(id) && (isObject(result) || isObject(error))) {
@@ -100,7 +100,7 @@ function isObject(value: unknown): boolean {
 }
 
 function isId(id: unknown): id is RequestId {
-  return typeof id === "string" || Number.isInteger(id);
+  return typeof id === "string" || Number.isSafeInteger(id);
 }
 
 export type MessageText = string | JsonParts;

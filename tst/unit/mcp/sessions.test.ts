@@ -257,6 +257,9 @@ describe("an MCP session", () => {
       await status(post({ jsonrpc: "2.0", id: 1, method: "ping" }, { ...id, "mcp-protocol-version": "1999-01-01" })),
     ).toEqual([400, -32000]);
     expect(await status(post({ jsonrpc: "2.0", id: [1], method: "ping" }, id))).toEqual([400, -32600]);
+    // Of such an id a double makes another one, and the protocol layer answers none.
+    expect(await status(post('{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}', id))).toEqual([400, -32600]);
+    expect(await status(post({ jsonrpc: "2.0", id: -1e300, method: "tools/list" }, id))).toEqual([400, -32600]);
     expect(
       await status(post({ jsonrpc: "2.0", id: 1, method: "ping", params: { _meta: { progressToken: {} } } }, id)),
     ).toEqual([400, -32600]);
