@@ -1,6 +1,4 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
-import type { Writable } from "node:stream";
 import type { FastifyBaseLogger } from "fastify";
 import { type LinkEvents, NotSent, type UpstreamLink } from "./link.js";
 
@@ -59,21 +57,14 @@ export class StdioLink implements UpstreamLink {
     return this.#child.pid;
   }
 
-  send(message: string): Promise<void> | undefined {
+  send(message: string): undefined {
     const { stdin } = this.#child;
     if (this.#gone !== undefined || stdin === null || !stdin.writable) {
       throw new NotSent("the server's process is gone", { cause: this.#gone });
     }
     const line = /[\r\n]/.test(message) ? message.replaceAll(/[\r\n]+/g, " ") : message;
-    return stdin.write(`${line}\n`) ? undefined : this.#drained(stdin);
-  }
-
-  async #drained(stdin: Writable): Promise<void> {
-    const done = new AbortController();
-    const drained = once(stdin, "drain", { signal: done.signal });
-    await Promise.race([drained, this.#exited]).catch(() => {});
-    done.abort();
-    drained.catch(() => {});
+    // What the pipe doesn't hold waits here: a request is waited for by its answer alone.
+    stdin.write(`${line}\n`);
   }
 
   #read(chunk: Buffer): void {

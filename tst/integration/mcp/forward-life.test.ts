@@ -179,6 +179,19 @@ describe("a forwarded server", () => {
     expect((await received("notifications/cancelled")).length).toBeGreaterThan(0);
   });
 
+  it("gets more at once than a pipe holds, and nothing waits in line with a listener of its own", async () => {
+    const warnings: Error[] = [];
+    const warned = (warning: Error) => void warnings.push(warning);
+    process.on("warning", warned);
+    onTestFinished(() => void process.off("warning", warned));
+    serving = await serve(new ForwardingEnv(odd()));
+    const client = await serving.client();
+    const args = Array.from({ length: 30 }, (_each, mark) => ({ mark, pad: "x".repeat(200_000) }));
+    const answers = await Promise.all(args.map((each) => call(client, each)));
+    expect(answers.map((answer) => (answer as unknown as { got: { arguments: object } }).got.arguments)).toEqual(args);
+    expect(warnings).toEqual([]);
+  });
+
   it("is told of a cancellation whose reason is no text, and the environment goes on", async () => {
     serving = await serve(new ForwardingEnv(odd()));
     await using client = await RawMcp.connect(`${serving.url}/mcp`);
