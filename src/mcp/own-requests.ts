@@ -61,7 +61,7 @@ export class OwnRequests {
   #answer(handler: RequestHandler, request: McpRequest): void {
     const { id, signal } = request;
     const answer = (message: JSONRPCMessage): void => {
-      this.#running.delete(id);
+      if (this.#running.get(id)?.signal === signal) this.#running.delete(id);
       if (!signal.aborted) this.send(message);
     };
     const fail = (thrown: unknown): void => {

@@ -1,6 +1,10 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { afterEach, describe, expect, it } from "vitest";
+import { z } from "zod";
+import type { ToolContext } from "../../../src/environment/context.js";
+import { tool } from "../../../src/environment/decorators.js";
+import { Environment } from "../../../src/environment/environment.js";
 import { type Serving, serve } from "../../fakes/serving.js";
 import { Shop } from "../../fakes/shop.js";
 
@@ -189,6 +193,40 @@ describe("an MCP session", () => {
     for (let n = 100; n < 400; n += 1) await cancel(n);
     expect(await call(100, "refuse")).toContain("stale_frame");
     expect(await call(399, "refuse")).toBe("");
+  });
+
+  it("tells a call that it was cancelled, also where its id is that of a cancelled one which still goes on", async () => {
+    const released = Promise.withResolvers<void>();
+    const signals: AbortSignal[] = [];
+    class Deaf extends Environment {
+      @tool({ description: "Goes on until it is released.", input: z.object({}) })
+      async hold(_args: object, { signal }: ToolContext) {
+        signals.push(signal);
+        await released.promise;
+      }
+
+      @tool({ description: "Waits for its cancellation.", input: z.object({}) })
+      async wait(_args: object, { signal }: ToolContext) {
+        signals.push(signal);
+        await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+      }
+    }
+    serving = await serve(new Deaf());
+    const id = { "mcp-session-id": await open() };
+    const call = (name: string) =>
+      post({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name, arguments: {} } }, id);
+    const cancel = () => post({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: 1 } }, id);
+    const first = call("hold");
+    await until(() => signals.length === 1);
+    await cancel();
+    await first;
+    const second = call("wait");
+    await until(() => signals.length === 2);
+    released.resolve();
+    await new Promise((resolve) => setImmediate(resolve));
+    await cancel();
+    await second;
+    expect(signals.map((signal) => signal.aborted)).toEqual([true, true]);
   });
 
   it("keeps none of the ids of its requests that are very long", async () => {
