@@ -4,6 +4,8 @@ import { type LinkEvents, NotSent, type UpstreamLink } from "./link.js";
 
 /** A message longer than this ends the connection, so that a server gone mad doesn't fill the memory. */
 const MAX_MESSAGE_BYTES = 256 << 20;
+/** While more than this waits for a server that takes nothing, nothing is added to it. */
+const MAX_WAITING_BYTES = 64 << 20;
 /** How long a server may take to end by itself, once its input is closed and once it is asked to. */
 const END_MS = 1_000;
 /** What a server gets of our own environment: what programs need, and no secret. */
@@ -62,6 +64,7 @@ export class StdioLink implements UpstreamLink {
     if (this.#gone !== undefined || stdin === null || !stdin.writable) {
       throw new NotSent("the server's process is gone", { cause: this.#gone });
     }
+    if (stdin.writableLength > MAX_WAITING_BYTES) throw new NotSent("the server doesn't take what it was sent before");
     const line = /[\r\n]/.test(message) ? message.replaceAll(/[\r\n]+/g, " ") : message;
     // What the pipe doesn't hold waits here: a request is waited for by its answer alone.
     stdin.write(`${line}\n`);
