@@ -67,6 +67,12 @@ describe("a set-up", () => {
     expect(outputs).toEqual(["cli", "fresh.d.ts", "fresh.js", "fresh.js.map"]);
   });
 
+  test("is what npm pack does first, so that the package of a fresh clone holds what was built", async () => {
+    expect((await clone.run("npm", ["pack", "--pack-destination", clone.folder])).code).toBe(0);
+    const { stdout } = await clone.run("tar", ["-tzf", "clone-1.0.0.tgz"]);
+    expect(stdout.split("\n")).toContain("package/dist/src/cli/main.js");
+  });
+
   test("writes the JSON Schema that mcp.json names", async () => {
     clone.write("drivers/cua-driver/pin-schema.ts", 'export const pinJsonSchema = () => ({ type: "object" });\n');
     await clone.setUp("cli");
