@@ -61,10 +61,23 @@ export function describeIssues(error: z.ZodError, known: readonly string[] = [])
     .slice(0, 8)
     .map((issue) => {
       const unknown = issue.code === "unrecognized_keys" && issue.path.length === 0 && known.length > 0;
-      const message = unknown ? `${issue.message}; it takes ${known.join(", ")}` : issue.message;
-      return issue.path.length > 0 ? `${pathOf(issue.path)}: ${message}` : message;
+      return unknown ? `${issue.message}; it takes ${known.join(", ")}` : describeIssue(issue);
     })
     .join("; ");
+}
+
+/** One issue; of a value that may have several forms, what each of them expected. */
+function describeIssue(issue: z.core.$ZodIssue, above: readonly PropertyKey[] = []): string {
+  const path = [...above, ...issue.path];
+  if (issue.code === "invalid_union" && issue.errors.length > 0) {
+    const forms = issue.errors.map((each) => each.map((inner) => describeIssue(inner, path)).join(" and "));
+    return [...new Set(forms)].slice(0, 8).join(", or ");
+  }
+  const message =
+    issue.code === "invalid_key" || issue.code === "invalid_element"
+      ? `${issue.message}: ${issue.issues.map((inner) => describeIssue(inner)).join(" and ")}`
+      : issue.message;
+  return path.length > 0 ? `${pathOf(path)}: ${message}` : message;
 }
 
 function pathOf(path: readonly PropertyKey[]): string {
