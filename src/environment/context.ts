@@ -29,10 +29,11 @@ export interface ToolContext {
   /** Lets the client's model write a message. `unsupported` where the client can't. */
   sample(request: SampleRequest): Promise<SampleResult>;
   /**
-   * Asks the person behind the client. `schema` is a zod object of primitive members, against which the content of an
-   * accepted answer is checked, or its JSON Schema as it is. `unsupported` where the client can't ask.
+   * Asks the person behind the client. The content of an accepted answer is checked against `schema`, a zod object of
+   * primitive members. `unsupported` where the client can't ask.
    */
   elicit<S extends z.ZodObject>(message: string, schema: S): Promise<Elicited<z.output<S>>>;
+  /** The same with a JSON Schema, sent as it is; the answer is not checked against it. */
   elicit(message: string, schema: JsonObject): Promise<Elicited<JsonObject>>;
   /**
    * Lets go of the client's connection while the call goes on: the client polls for the answer, the first time after

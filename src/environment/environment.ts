@@ -127,10 +127,12 @@ export abstract class Environment {
     return tools;
   }
 
+  /** Which of the extensions are served and on the card; those of tool access always are. */
   servedExtensions(extensions: ServedExtension[]): ServedExtension[] {
     return extensions;
   }
 
+  /** Which of the data plane's operations are served, of those that have a method. */
   servedOperations(operations: DataOperation[]): DataOperation[] {
     return operations;
   }

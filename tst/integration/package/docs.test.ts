@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -10,8 +10,10 @@ import { packageRoot } from "../../../src/package-root.js";
 const run = promisify(execFile);
 
 interface ApiItem {
+  kind: string;
   name: string;
   docComment?: string;
+  members?: ApiItem[];
 }
 
 let folder: string;
@@ -62,6 +64,24 @@ describe("the API reference that npm run docs makes", () => {
     const documented = new Set(items.map(({ name }) => name.replace(/_\d+$/, "")));
     expect(exported.filter((name) => !documented.has(name))).toEqual([]);
     expect(items.filter(({ docComment = "" }) => docComment.trim() === "").map(({ name }) => name)).toEqual([]);
+  });
+
+  it("says what each hook of an environment and each part of a tool's context is for", () => {
+    const undocumented = (name: string, kind: RegExp) =>
+      items
+        .find((item) => item.name === name)
+        ?.members?.filter((member) => kind.test(member.kind) && (member.docComment ?? "").trim() === "")
+        .map((member) => member.name);
+    expect(undocumented("Environment", /^(Method|Property)$/)).toEqual([]);
+    expect(undocumented("ToolContext", /^MethodSignature$/)).toEqual([]);
+  });
+
+  it("is written by npm run docs, a page for every export", async () => {
+    await run(process.execPath, [join(packageRoot, "scripts/docs/docs.mjs")], { cwd: packageRoot });
+    const pages = new Set(readdirSync(join(packageRoot, ".agentenv/docs/api")));
+    const page = ({ name }: ApiItem) => `agent-env.${name.toLowerCase()}.md`;
+    expect(items.map(page).filter((each) => !pages.has(each))).toEqual([]);
+    expect(pages).toContain("index.md");
   });
 
   it("finds nothing to complain of: no type that is used and not exported, no link to nowhere", () => {
