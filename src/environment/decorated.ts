@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { AgentEnvError } from "../errors.js";
+import { AgentEnvError, SetupError } from "../errors.js";
 import type { PromptArgument } from "../protocol/prompt.js";
 import type { SkillGetResult } from "../protocol/skill.js";
 import type { Environment } from "./environment.js";
@@ -17,6 +17,7 @@ import {
 } from "./resource.js";
 import { describeIssues } from "./schema.js";
 import { type SkillAnswer, toSkill } from "./skill.js";
+import { UriTemplate } from "./uri-template.js";
 
 /** An environment by its methods' names. */
 export type Methods = Record<string, (...args: unknown[]) => unknown>;
@@ -51,9 +52,17 @@ export function decoratedResources(environment: Environment): { fixed: ServedRes
     const contents = async (at: string, ...args: unknown[]) =>
       toContents(await methods[method]?.call(environment, ...args), at, options.mimeType);
     if (!isTemplate(uri)) {
+      if (listed !== undefined || complete !== undefined) {
+        throw new SetupError(`${uri} (${shown.name}) is one resource, with nothing to list or to complete`, {
+          hint: "leave `listed` and `complete` out, or give its URI a {part}",
+        });
+      }
       fixed.push({ definition: { uri, ...shown }, subscribe, read: (context) => contents(uri, context) });
       continue;
     }
+    const claim = `${uri} (${shown.name})`;
+    checkMethod(environment, claim, listed);
+    checkCompleters(environment, claim, "part", complete, new UriTemplate(uri).parts);
     templates.push({
       definition: { uriTemplate: uri, ...shown },
       subscribe,
@@ -102,6 +111,8 @@ export function decoratedPrompts(environment: Environment): ServedPrompt[] {
   const methods = environment as unknown as Methods;
   return [...metadataOf(environment.constructor).prompts].map(([method, options]) => {
     const name = options.name ?? method;
+    const taken = Object.keys(options.arguments?.shape ?? {});
+    checkCompleters(environment, `the prompt "${name}"`, "argument", options.complete, taken);
     return {
       definition: { name, ...shownOptions(options as ResourceOptions), ...promptArguments(options) },
       async get(args, context) {
@@ -127,6 +138,31 @@ function promptArguments(options: PromptOptions): { arguments?: PromptArgument[]
       };
     }),
   };
+}
+
+/** A method that is named and isn't there would be missed by a client, once it is served. */
+function checkMethod(environment: Environment, what: string, named: unknown): void {
+  if (typeof named !== "string" || typeof (environment as unknown as Methods)[named] === "function") return;
+  throw new SetupError(`${what} names the method "${named}", which there isn't`, {
+    hint: "name a method of the class, or give a function",
+  });
+}
+
+function checkCompleters(
+  environment: Environment,
+  what: string,
+  kind: "part" | "argument",
+  complete: Readonly<Record<string, string | Completer>> = {},
+  known: readonly string[],
+): void {
+  for (const [name, completer] of Object.entries(complete)) {
+    if (!known.includes(name)) {
+      throw new SetupError(`${what} has no ${kind} "${name}" to complete`, {
+        hint: known.length > 0 ? `there are ${known.join(", ")}` : "there are none",
+      });
+    }
+    checkMethod(environment, what, completer);
+  }
 }
 
 function completers(

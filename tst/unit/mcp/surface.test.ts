@@ -7,8 +7,9 @@ import {
 } from "@modelcontextprotocol/sdk/types.js";
 import { pino } from "pino";
 import { afterEach, describe, expect, it } from "vitest";
+import { z } from "zod";
 import { Application } from "../../../src/environment/application.js";
-import { resource } from "../../../src/environment/decorators.js";
+import { prompt, resource } from "../../../src/environment/decorators.js";
 import { Environment } from "../../../src/environment/environment.js";
 import { PostOffice } from "../../fakes/post-office.js";
 import { type Serving, serve } from "../../fakes/serving.js";
@@ -236,5 +237,50 @@ describe("what an environment serves over MCP", () => {
       /letters:\/\/\{letter_id\} \(letter\).*letters:\/\/x \(other\)/,
     );
     await expect(Application.build(new Overlapping(), log)).rejects.toThrow(/claimed twice/);
+  });
+});
+
+describe("a decorator that names a method, or a part, that there isn't", () => {
+  it("is refused when the environment is built, with what there is", async () => {
+    class Unlisted extends Environment {
+      @resource("notes://{id}", { listed: "nowhere" })
+      note() {
+        return "";
+      }
+    }
+    class Unproposed extends Environment {
+      @prompt({ arguments: z.object({ to: z.string() }), complete: { to: "nowhere" } })
+      write() {
+        return "";
+      }
+    }
+    class OtherPart extends Environment {
+      @resource("notes://{id}", { complete: { number: () => ["1"] } })
+      note() {
+        return "";
+      }
+    }
+    class OtherArgument extends Environment {
+      @prompt({ arguments: z.object({ to: z.string() }), complete: { from: () => ["me"] } })
+      write() {
+        return "";
+      }
+    }
+    class Fixed extends Environment {
+      @resource("notes://1", { listed: () => ["notes://1"] })
+      note() {
+        return "";
+      }
+    }
+    const build = (environment: Environment) => Application.build(environment, pino({ level: "silent" }));
+    for (const environment of [new Unlisted(), new Unproposed()]) {
+      await expect(build(environment)).rejects.toMatchObject({
+        name: "SetupError",
+        message: expect.stringMatching(/ names the method "nowhere", which there isn't$/),
+      });
+    }
+    await expect(build(new OtherPart())).rejects.toThrow(/notes:\/\/\{id\} \(note\) has no part "number"/);
+    await expect(build(new OtherArgument())).rejects.toThrow(/the prompt "write" has no argument "from"/);
+    await expect(build(new Fixed())).rejects.toThrow(/notes:\/\/1 \(note\) is one resource, with nothing to list/);
   });
 });
