@@ -130,17 +130,45 @@ function refuseOverlaps(
       .entries("resourceTemplates")
       .map(({ key, server }): [string, string] => [key, `the server ${server}`]),
   ]);
-  const parsed = templates.map(({ definition }) => ({ definition, template: new UriTemplate(definition.uriTemplate) }));
-  for (const [index, { definition, template }] of parsed.entries()) {
+  const own = (uri: string, name: string): Claim => ({ uri, of: name });
+  const behind = (kind: "resources" | "resourceTemplates") =>
+    forwarding.entries(kind).map(({ key, server }): Claim => ({ uri: key, of: `the server ${server}`, server }));
+  const fixed = [...resources.map(({ definition }) => own(definition.uri, definition.name)), ...behind("resources")];
+  const parsed = [
+    ...templates.map(({ definition }) => own(definition.uriTemplate, definition.name)),
+    ...behind("resourceTemplates"),
+  ].flatMap((claim) => {
+    const template = templateOf(claim);
+    return template === undefined ? [] : [{ claim, template }];
+  });
+  for (const [index, { claim, template }] of parsed.entries()) {
+    // What one server has in common with itself is its own business.
+    const isOther = ({ server }: Claim) => server === undefined || server !== claim.server;
     const other =
-      resources.find((each) => template.match(each.definition.uri) !== undefined)?.definition ??
-      parsed.slice(index + 1).find((each) => template.overlaps(each.template))?.definition;
+      fixed.find((each) => isOther(each) && template.match(each.uri) !== undefined) ??
+      parsed.slice(index + 1).find((each) => isOther(each.claim) && template.overlaps(each.template))?.claim;
     if (other === undefined) continue;
-    const claim = "uri" in other ? other.uri : other.uriTemplate;
-    throw new SetupError(
-      `some URI is claimed twice: by ${definition.uriTemplate} (${definition.name}) and by ${String(claim)} (${other.name})`,
-      { hint: "give one of them another form" },
-    );
+    throw new SetupError(`some URI is claimed twice: by ${claim.uri} (${claim.of}) and by ${other.uri} (${other.of})`, {
+      hint: "give one of them another form",
+    });
+  }
+}
+
+/** A URI or a template, and whose it is. */
+interface Claim {
+  readonly uri: string;
+  readonly of: string;
+  /** Undefined for the environment's own. */
+  readonly server?: string;
+}
+
+/** Undefined for a server's template of a kind that we don't read, which claims nothing. */
+function templateOf({ uri, server }: Claim): UriTemplate | undefined {
+  try {
+    return new UriTemplate(uri);
+  } catch (thrown) {
+    if (server !== undefined && thrown instanceof SetupError) return undefined;
+    throw thrown;
   }
 }
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { z } from "zod";
-import { Environment, type ForwardedServer, forwardMcp, type ToolContext, tool } from "../../../src/index.js";
+import { Environment, type ForwardedServer, forwardMcp, resource, type ToolContext, tool } from "../../../src/index.js";
 import { ForwardingEnv } from "../../fakes/forwarding-env.js";
 import { type Serving, serve } from "../../fakes/serving.js";
 import { Shop } from "../../fakes/shop.js";
@@ -251,6 +251,35 @@ describe("a forwarded server", () => {
     );
     await expect(serve(new ForwardingEnv(odd({ name: "a", shared: true }), odd({ name: "b" })))).rejects.toThrow(
       /served twice: by the server a and by the server b/,
+    );
+    await until(running, (all) => all.length === 0);
+  });
+
+  it("is refused where a resource of it and one of somebody else have a URI in common, naming both", async () => {
+    class Beside extends ForwardingEnv {
+      @resource("odd://1")
+      mine() {
+        return "mine";
+      }
+    }
+    class Above extends ForwardingEnv {
+      @resource("odd://{id}")
+      all({ id }: { id: string }) {
+        return id;
+      }
+    }
+    class Below extends ForwardingEnv {
+      @resource("demo://resource/dynamic/text/1")
+      first() {
+        return "mine";
+      }
+    }
+    await expect(serve(new Beside(odd()))).rejects.toThrow(/"odd:\/\/1" is served twice: by the resource mine and by/);
+    await expect(serve(new Above(odd({ name: "behind" })))).rejects.toThrow(
+      /claimed twice: by odd:\/\/\{id\} \(all\) and by odd:\/\/1 \(the server behind\)/,
+    );
+    await expect(serve(new Below({ command: EVERYTHING_COMMAND, name: "behind", env: { MARK: log } }))).rejects.toThrow(
+      /claimed twice: by demo:\/\/resource\/dynamic\/text\/\{resourceId\} \(the server behind\) and by demo:\/\/resource\/dynamic\/text\/1 \(first\)/,
     );
     await until(running, (all) => all.length === 0);
   });
