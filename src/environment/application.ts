@@ -1,22 +1,15 @@
 import { randomUUID } from "node:crypto";
 import { AgentEnvError, messageOf } from "../errors.js";
-import {
-  type Card,
-  DATA_OPERATIONS,
-  DATA_PLANE_PATH,
-  extensionEndpoint,
-  MCP_PATH,
-  PROTOCOL_VERSION,
-} from "../protocol/card.js";
 import { withMember } from "../protocol/json-text.js";
 import type { SkillGetResult } from "../protocol/skill.js";
 import type { CallToolResult, JsonObject, ToolResult } from "../protocol/tool.js";
-import { type Collected, cardParams, collect } from "./collect.js";
+import { type Collected, collect } from "./collect.js";
 import { type CallContext, speaking, type ToolContext } from "./context.js";
 import { attach, Environment, type Mounted } from "./environment.js";
-import type { ExtensionMethod, ServedExtension } from "./extension.js";
+import type { ServedExtension } from "./extension.js";
 import type { ForwardedChange, ForwardedList, ForwardedServer } from "./forwarded-server.js";
 import { callTool, Forwarding, toTool } from "./forwarding.js";
+import { makeCard } from "./make-card.js";
 import { Resources } from "./resource.js";
 import { described, ForwardedTool, type ServedTool } from "./served-tool.js";
 import { SkillViews } from "./skill.js";
@@ -48,8 +41,12 @@ export class Application implements Mounted {
   readonly #lists: ToolLists;
   readonly #skill: SkillViews | undefined;
   #card: string | undefined;
-  /** The names that forwarded servers had when the environment was built, whether they are served or not. */
-  readonly #behind: ReadonlySet<string>;
+  /** The names that forwarded servers have or had, whether they are served or not. */
+  readonly #behind: Set<string>;
+  /** Those that their server lists no more. They stay callable, so that it says itself what it thinks of that. */
+  #gone: ReadonlySet<string> = new Set();
+  /** The descriptions that were changed since the environment was built, by name. */
+  readonly #descriptions = new Map<string, string>();
 
   private constructor(
     readonly environment: Environment,
@@ -62,7 +59,8 @@ export class Application implements Mounted {
   ) {
     for (const tool of collected.tools) this.#serve(tool);
     this.#behind = new Set(forwarding.entries("tools").map(({ key }) => key));
-    this.#lists = new ToolLists(access, this.#tools, this.#behind, () => this.environment.toolListExtras(), filter);
+    const extras = () => this.environment.toolListExtras();
+    this.#lists = new ToolLists(access, this.#tools, this.#behind, this.#descriptions, extras, filter);
     this.resources = new Resources(collected.resources, collected.templates);
     this.#skill =
       collected.skill &&
@@ -70,7 +68,7 @@ export class Application implements Mounted {
         collected.skill,
         access,
         filter,
-        () => [...this.#tools.keys()],
+        () => this.tools.map(({ definition }) => definition.name),
         (skill, allows) => environment.skillFor(skill, allows),
       );
   }
@@ -132,7 +130,7 @@ export class Application implements Mounted {
   }
 
   get tools(): ServedTool[] {
-    return [...this.#tools.values()];
+    return [...this.#tools.values()].filter(({ definition }) => !this.#gone.has(definition.name));
   }
 
   /** The environment's skill as a role sees it, one object for all who see the same; undefined for none. */
@@ -153,7 +151,9 @@ export class Application implements Mounted {
 
   #serve(tool: ServedTool): void {
     const { name } = tool.definition;
-    if (this.filter.servesAll(name)) this.#tools.set(name, tool);
+    if (!this.filter.servesAll(name)) return;
+    const description = this.#descriptions.get(name);
+    this.#tools.set(name, description === undefined ? tool : described(tool, description));
   }
 
   #toolsChanged(): void {
@@ -164,11 +164,21 @@ export class Application implements Mounted {
 
   /** Takes over how a forwarded server lists its tools now. Those who see its list are told by the server itself. */
   #forwardedChanged(server: ForwardedServer, change: ForwardedChange): void {
-    if (change.kind === "said") this.tell(change);
-    if (change.kind !== "tools") return;
-    const own = new Set(this.tools.filter((tool) => !tool.forwarded).map((tool) => tool.definition.name));
-    const listed = change.list.items.filter(({ key }) => !own.has(key)).map((item) => toTool(server, item));
-    for (const tool of this.environment.servedTools(listed)) this.#serve(tool);
+    if (change.kind === "said") {
+      this.tell(change);
+      return;
+    }
+    if (change.kind !== "tools") {
+      this.forwarding.changed(server, change);
+      return;
+    }
+    const items = change.list.items.filter(({ key }) => this.#behind.has(key) || !this.#tools.has(key));
+    // What may throw comes first, so that a list is taken over whole or not at all.
+    const served = this.environment.servedTools(items.map((item) => toTool(server, item)));
+    this.forwarding.changed(server, change);
+    for (const { key } of items) this.#behind.add(key);
+    this.#gone = new Set([...this.#behind].filter((name) => !this.forwarding.listsTool(name)));
+    for (const tool of served) this.#serve(tool);
     this.#lists.changed();
     this.#skill?.changed();
     this.#card = undefined;
@@ -189,6 +199,7 @@ export class Application implements Mounted {
     for (const [name, description] of descriptions) {
       const tool = this.#tools.get(name);
       if (tool === undefined) throw new RangeError(`no served tool is named ${JSON.stringify(name)}`);
+      this.#descriptions.set(name, description);
       this.#tools.set(name, described(tool, description));
     }
     this.#toolsChanged();
@@ -209,33 +220,8 @@ export class Application implements Mounted {
 
   /** The card without children as JSON text, made anew only after a change. */
   cardJson(): string {
-    this.#card ??= JSON.stringify(this.#makeCard());
+    this.#card ??= JSON.stringify(makeCard(this.name, this.tools, this.extensions, this.data));
     return this.#card;
-  }
-
-  #makeCard(): Card {
-    return {
-      name: this.name,
-      protocolVersion: PROTOCOL_VERSION,
-      url: DATA_PLANE_PATH,
-      preferredTransport: "JSONRPC",
-      additionalInterfaces: [{ url: MCP_PATH, transport: "mcp" }],
-      capabilities: {
-        extensions: this.extensions.map((extension) => ({
-          uri: extension.uri,
-          description: extension.description,
-          params: cardParams(extension, (method) => endpointOf(extension, method)),
-          required: false,
-        })),
-        tools: this.tools.map(({ definition }) => ({
-          name: definition.name,
-          ...(definition.description === undefined ? {} : { description: definition.description }),
-          inputSchema: definition.inputSchema,
-        })),
-        operations: DATA_OPERATIONS.filter((operation) => this.data[operation] !== undefined),
-      },
-      children_environments: null,
-    };
   }
 
   /** The result of `tools/list` for a role as JSON text; with the lists of the servers behind, as the caller sees them. */
@@ -321,9 +307,4 @@ export function errorResult(error: AgentEnvError): CallToolResult {
     structuredContent: { ...error.fields() },
     isError: true,
   };
-}
-
-/** Where an extension's method is served. */
-export function endpointOf(extension: ServedExtension, method: ExtensionMethod): string {
-  return method.endpoint ?? extensionEndpoint(extension.uri, method.op);
 }

@@ -12,12 +12,11 @@ import {
 } from "./decorated.js";
 import { defineTool } from "./define-tool.js";
 import type { Environment } from "./environment.js";
-import type { ExtensionMethod, ServedExtension } from "./extension.js";
+import type { ServedExtension } from "./extension.js";
 import type { Forwarding } from "./forwarding.js";
 import { metadataOf } from "./metadata.js";
 import type { ServedPrompt } from "./prompt.js";
 import type { ServedResource, ServedTemplate } from "./resource.js";
-import { jsonSchemaOf } from "./schema.js";
 import type { ServedTool } from "./served-tool.js";
 import { skillExtension } from "./skill.js";
 import type { ToolFilter } from "./tool-narrowing.js";
@@ -194,22 +193,4 @@ function dataHandlers(environment: Environment): DataHandlers {
     if (served.has(operation)) handlers[operation] = (...args) => methods[method]?.apply(environment, args);
   }
   return handlers as DataHandlers;
-}
-
-/** An extension as the card declares it. */
-export function cardParams(extension: ServedExtension, endpointOf: (method: ExtensionMethod) => string) {
-  const features = extension.params?.() ?? {};
-  if (extension.methods.length === 0) return features;
-  const unnamed = extension.methods.find((method) => method.op === undefined);
-  const methods = Object.fromEntries(
-    extension.methods.map((method) => [
-      method.name,
-      {
-        method: method.method,
-        ...(method === unnamed ? {} : { endpoint: endpointOf(method) }),
-        request: jsonSchemaOf(method.request, "input"),
-      },
-    ]),
-  );
-  return { ...features, ...(unnamed === undefined ? {} : { endpoint: endpointOf(unnamed) }), methods };
 }

@@ -41,7 +41,12 @@ export interface ForwardedCall {
 
 /** What a server let know: a list of it as it is now, or, where all callers share it, a notification for all of them. */
 export type ForwardedChange =
-  | { readonly kind: "tools" | "resources" | "prompts"; readonly list: ForwardedList }
+  | {
+      readonly kind: "tools" | "resources" | "prompts";
+      readonly list: ForwardedList;
+      /** Whether all callers see this list, so that what it doesn't have is gone; without it, one caller does. */
+      readonly forAll?: boolean;
+    }
   | { readonly kind: "said"; readonly method: string; readonly text: string };
 
 /** Another MCP server, all of which an environment forwards. `forwardMcp` makes one. */

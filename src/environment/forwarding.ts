@@ -19,7 +19,7 @@ import { UriTemplate } from "./uri-template.js";
 /** A server that is forwarded, with what it serves as it was last seen. */
 interface Forwarded {
   readonly server: ForwardedServer;
-  readonly catalog: ForwardedCatalog;
+  catalog: ForwardedCatalog;
 }
 
 /** The other MCP servers that an environment forwards, and which of them serves what. */
@@ -57,6 +57,21 @@ export class Forwarding {
 
   get instructions(): string[] {
     return this.forwarded.flatMap(({ catalog }) => catalog.instructions ?? []);
+  }
+
+  /** Takes over how a server's list is now; one that not all callers see adds to what is known. */
+  changed(server: ForwardedServer, { kind, list, forAll = false }: Exclude<ForwardedChange, { kind: "said" }>): void {
+    const known = this.forwarded.find((each) => each.server === server);
+    if (known === undefined) return;
+    const { lists } = known.catalog;
+    const keys = new Set(list.items.map(({ key }) => key));
+    const before = forAll ? [] : (lists[kind]?.items ?? []).filter(({ key }) => !keys.has(key));
+    known.catalog = { ...known.catalog, lists: { ...lists, [kind]: { ...list, items: [...before, ...list.items] } } };
+  }
+
+  /** Whether one of the servers lists a tool now, as far as is known. */
+  listsTool(name: string): boolean {
+    return this.forwarded.some(({ catalog }) => catalog.lists.tools?.items.some(({ key }) => key === name));
   }
 
   /** What the servers list, each entry with its server's name. */

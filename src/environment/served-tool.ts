@@ -1,3 +1,4 @@
+import { withMember } from "../protocol/json-text.js";
 import type { JsonObject, ToolDefinition, ToolResult } from "../protocol/tool.js";
 import type { ToolContext } from "./context.js";
 import type { ForwardedServer } from "./forwarded-server.js";
@@ -5,7 +6,7 @@ import type { ForwardedServer } from "./forwarded-server.js";
 /** A tool as the environment serves it, whichever way it was made. */
 export interface ServedTool {
   readonly definition: ToolDefinition;
-  /** The definition's JSON text as another server wrote it, served as it is unless the definition is changed. */
+  /** The definition's JSON text as another server wrote it, served as it is. */
   readonly definitionText?: string;
   /** Hidden from every caller until a rule of tool access names it. */
   readonly hiddenByDefault: boolean;
@@ -40,11 +41,17 @@ export class ForwardedTool implements ServedTool {
   }
 }
 
+/** A definition's text with another description, the rest of it as it was written. */
+export function describedText(definitionText: string, description: string): string {
+  return withMember(definitionText, "description", JSON.stringify(description));
+}
+
 /** The tool with another description. */
 export function described(tool: ServedTool, description: string): ServedTool {
-  const { forwarded, hiddenByDefault } = tool;
+  const { forwarded, hiddenByDefault, definitionText } = tool;
   return {
     definition: { ...tool.definition, description },
+    ...(definitionText === undefined ? {} : { definitionText: describedText(definitionText, description) }),
     forwarded,
     hiddenByDefault,
     call: (args, context) => tool.call(args, context),

@@ -1,6 +1,6 @@
 import type { JsonObject } from "../protocol/tool.js";
 import type { ForwardedList } from "./forwarded-server.js";
-import type { ServedTool } from "./served-tool.js";
+import { describedText, type ServedTool } from "./served-tool.js";
 import { NO_ROLE, type ToolAccess } from "./tool-access.js";
 import type { ToolFilter } from "./tool-narrowing.js";
 
@@ -16,8 +16,10 @@ export class ToolLists {
   constructor(
     private readonly access: ToolAccess,
     private readonly tools: ReadonlyMap<string, ServedTool>,
-    /** The names that servers behind had when the environment was built, whether they are served or not. */
+    /** The names that servers behind have or had, whether they are served or not. */
     private readonly behind: ReadonlySet<string>,
+    /** The descriptions that were changed here, by name. */
+    private readonly descriptions: ReadonlyMap<string, string>,
     private readonly extras: () => JsonObject,
     private readonly filter: ToolFilter,
   ) {}
@@ -61,8 +63,14 @@ export class ToolLists {
     let asItIs = only?.whole !== undefined && texts.length === 0 && this.#extrasText() === "";
     for (const { key: name, text } of items) {
       const tool = this.tools.get(name);
-      // A description that was changed here is served; else the caller sees what its server wrote for it.
-      const served = tool === undefined || tool.definitionText !== undefined ? text : JSON.stringify(tool.definition);
+      const description = this.descriptions.get(name);
+      // What was changed here is served; else the caller sees what its server wrote for it.
+      const served =
+        tool !== undefined && tool.definitionText === undefined
+          ? JSON.stringify(tool.definition)
+          : description === undefined
+            ? text
+            : describedText(text, description);
       const hidden = (tool === undefined && this.behind.has(name)) || !this.#shows(name, role);
       asItIs &&= !hidden && served === text;
       if (!hidden) texts.push(served);

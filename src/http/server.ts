@@ -7,10 +7,11 @@ import fastify, {
   LogController,
   type onRequestHookHandler,
 } from "fastify";
-import { type Application, endpointOf } from "../environment/application.js";
+import type { Application } from "../environment/application.js";
 import { claimOf } from "../environment/caller.js";
 import { Environment, type Readiness } from "../environment/environment.js";
 import type { ExtensionMethod } from "../environment/extension.js";
+import { endpointOf } from "../environment/make-card.js";
 import { AgentEnvError } from "../errors.js";
 import type { McpEndpoint } from "../mcp/endpoint.js";
 import { CARD_PATH, DATA_PLANE_PATH, MCP_PATH } from "../protocol/card.js";

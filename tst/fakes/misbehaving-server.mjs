@@ -84,8 +84,8 @@ function answer(text) {
       ];
     }
     if (kind === "no JSON") return ["[}"];
-    if (kind === "relist") {
-      relisted = true;
+    if (kind === "relist" || kind === "unlist") {
+      relisted = kind === "relist";
       RELISTED["tools/list"] = params.arguments.tools ?? RELISTED["tools/list"];
       const changed = ["tools", "prompts", "resources"].map(
         (list) => `{"jsonrpc":"2.0","method":"notifications/${list}/list_changed"}`,

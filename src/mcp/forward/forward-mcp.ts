@@ -75,6 +75,8 @@ class ForwardedMcp implements ForwardedServer {
   readonly #lists = new ListCache();
   readonly #sessions = new Map<Caller, CallerSession>();
   #shared: CallerSession | undefined;
+  /** Sessions that ask what is listed now. */
+  readonly #asking = new Set<CallerSession>();
   #changed: (change: ForwardedChange) => void = () => {};
   readonly #gathering = new Map<Changing, NodeJS.Timeout>();
   #closed = false;
@@ -138,14 +140,15 @@ class ForwardedMcp implements ForwardedServer {
     return session;
   }
 
-  #newSession(seesAll: boolean): CallerSession {
+  /** `deaf`: what it says of its own accord is told to nobody. */
+  #newSession(seesAll: boolean, deaf = false): CallerSession {
     const session: CallerSession = new CallerSession({
       connect: (events) => this.#connect(events),
       silenceMs: this.options.silenceMs ?? 110_000,
       stamped: this.options.stamped ?? false,
       lists: this.#lists,
-      changed: (kind) => this.#gather(kind, session),
-      say: (method, text) => this.#say(method, text, session),
+      changed: (kind) => !deaf && this.#gather(kind, session),
+      say: (method, text) => !deaf && this.#say(method, text, session),
       ...(seesAll ? { hello: EVERYTHING } : {}),
     });
     return session;
@@ -174,16 +177,31 @@ class ForwardedMcp implements ForwardedServer {
     if (this.#gathering.has(kind) || this.#closed) return;
     const timer = setTimeout(async () => {
       this.#gathering.delete(kind);
-      const list = await session.list(kind).catch(() => undefined);
-      if (list !== undefined && !(list instanceof RawError)) this.#changed({ kind, list });
+      const forAll = session === this.#shared || this.options.url !== undefined;
+      const list = await this.#listAnew(kind, session).catch(() => undefined);
+      if (list !== undefined && !(list instanceof RawError) && !this.#closed) this.#changed({ kind, list, forAll });
     }, GATHER_MS);
     this.#gathering.set(kind, timer.unref());
+  }
+
+  /** A program tells of itself alone; a server of many sessions is asked in one that sees all, as when it was opened. */
+  async #listAnew(kind: Changing, session: CallerSession): Promise<ForwardedList | RawError> {
+    if (session === this.#shared || this.options.url === undefined) return session.list(kind);
+    const asking = this.#newSession(true, true);
+    this.#asking.add(asking);
+    try {
+      return await asking.list(kind);
+    } finally {
+      this.#asking.delete(asking);
+      await asking.close();
+    }
   }
 
   async close(): Promise<void> {
     this.#closed = true;
     for (const timer of this.#gathering.values()) clearTimeout(timer);
-    const sessions = [...this.#sessions.values(), ...(this.#shared === undefined ? [] : [this.#shared])];
+    const shared = this.#shared === undefined ? [] : [this.#shared];
+    const sessions = [...this.#sessions.values(), ...this.#asking, ...shared];
     this.#sessions.clear();
     await Promise.all(sessions.map((session) => session.close()));
     await this.#agent?.destroy();

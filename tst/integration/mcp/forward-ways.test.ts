@@ -1,6 +1,8 @@
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
+import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import {
   LoggingMessageNotificationSchema,
   ResourceListChangedNotificationSchema,
@@ -10,6 +12,7 @@ import {
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { EnvironmentClient, type ServedTool } from "../../../src/index.js";
+import { memberText } from "../../../src/protocol/json-text.js";
 import { ForwardingEnv } from "../../fakes/forwarding-env.js";
 import { PostOffice } from "../../fakes/post-office.js";
 import { type Serving, serve } from "../../fakes/serving.js";
@@ -119,7 +122,8 @@ describe.each([{ shared: false }, { shared: true }])("a forwarded program ($shar
     const onCard = async () =>
       ((await new EnvironmentClient(serving.url).card()).capabilities.tools ?? []).map(({ name }) => name);
     await until(onCard, (names) => names.includes("third"), { what: "the card" });
-    expect(await onCard()).toEqual(["odd", "second", "third"]);
+    // What one caller's own program lists no more, another's may.
+    expect(await onCard()).toEqual(shared ? ["third"] : ["odd", "second", "third"]);
   });
 
   it("may change its list as the environment can't take it, which goes on with what it had", async () => {
@@ -137,6 +141,96 @@ describe.each([{ shared: false }, { shared: true }])("a forwarded program ($shar
     await client.callTool({ name: "odd", arguments: { kind: "relist" } });
     await until(() => environment.asked === 2);
     expect((await client.callTool({ name: "odd", arguments: { kind: "content" } })).content).toEqual([]);
+  });
+});
+
+describe("tools that come and go at a forwarded server", () => {
+  const command = [process.execPath, MISBEHAVING] as const;
+  const listed = async (client: Client) => (await client.listTools()).tools.map(({ name }) => name);
+  const onCard = async ({ url }: Serving) =>
+    (await new EnvironmentClient(url).card()).capabilities.tools?.map(({ name }) => name).sort();
+  const change = (client: Client, kind: string) => client.callTool({ name: "odd", arguments: { kind } });
+  const same = (expected: string[]) => (names: string[] | undefined) => isDeepStrictEqual(names, expected);
+
+  it("come and go on the card and in everybody's list, where all share the server", async () => {
+    await using serving = await serve(new ForwardingEnv({ command, shared: true }));
+    const [one, two] = [await serving.client(), await serving.client()];
+    await change(one, "relist");
+    await until(() => onCard(serving), same(["odd", "third"]), { what: "the card to have the third" });
+    expect(await listed(two)).toEqual(["odd", "third"]);
+    await change(two, "unlist");
+    await until(() => onCard(serving), same(["odd", "second"]), { what: "the card to have the second" });
+    expect(await listed(one)).toEqual(["odd", "second"]);
+  });
+
+  it("come in the list of the caller whose server it is, and in nobody else's", async () => {
+    await using serving = await serve(new ForwardingEnv({ command }));
+    const [one, two] = [await serving.client(), await serving.client()];
+    expect(await listed(two)).toEqual(["odd", "second"]);
+    await change(one, "relist");
+    await until(() => onCard(serving), same(["odd", "second", "third"]), { what: "the card to have the third" });
+    expect(await listed(one)).toEqual(["odd", "third"]);
+    expect(await listed(two)).toEqual(["odd", "second"]);
+  });
+
+  it("go from the card where the server is reached over HTTP and shows them to nobody any more", async () => {
+    await using serving = await serve(new ForwardingEnv({ url: `${behind.url}/mcp` }));
+    await listed(await serving.client());
+    const access = (op: string) =>
+      fetch(`${behind.url}/tools/${op}`, { method: "POST", body: JSON.stringify({ role: "*", tools: ["blocks"] }) });
+    await access("disable");
+    await until(() => onCard(serving), same(["ask", "chatter", "slow", "think"]), { what: "the card without blocks" });
+    await access("enable");
+    await until(() => onCard(serving), same(["ask", "blocks", "chatter", "slow", "think"]), { what: "blocks again" });
+  });
+
+  it("come with prompts and resources that are asked of the server that has them, also beside another", async () => {
+    const everything = { command: [process.execPath, EVERYTHING, "stdio"] as const };
+    await using serving = await serve(new ForwardingEnv({ command }, everything));
+    const client = await serving.client();
+    await change(client, "relist");
+    const anything = z.looseObject({});
+    const answer = (method: string, params: object) =>
+      client.request({ method, params: { ...params } }, anything).catch((thrown: unknown) => String(thrown));
+    await until(
+      () => answer("prompts/get", { name: "q" }),
+      (got) => typeof got === "object",
+      { what: "the prompt q" },
+    );
+    expect(await answer("resources/read", { uri: "odd://3" })).toMatchObject({ contents: [{ uri: "odd://1" }] });
+  });
+
+  it("are left out where servedTools() leaves them out, and described as updateTool() says", async () => {
+    class WithoutThird extends ForwardingEnv {
+      override servedTools(tools: Parameters<ForwardingEnv["servedTools"]>[0]) {
+        return tools.filter(({ definition }) => definition.name !== "third");
+      }
+    }
+    const environment = new WithoutThird({ command, shared: true });
+    await using serving = await serve(environment);
+    const client = await serving.client();
+    environment.updateTool("odd", { description: "Ours." });
+    await change(client, "relist");
+    await until(() => onCard(serving), same(["odd"]), { what: "the card without the second" });
+    expect((await client.listTools()).tools.map(({ name, description }) => [name, description])).toEqual([
+      ["odd", "Ours."],
+    ]);
+    await expect(client.callTool({ name: "third" })).rejects.toMatchObject({ code: -32602 });
+  });
+
+  it("keep their numbers as they were written, on the card and under another description", async () => {
+    const environment = new ForwardingEnv({ command });
+    await using serving = await serve(environment);
+    const card = () => fetch(`${serving.url}/.well-known/agent-env.json`).then((answer) => answer.text());
+    expect(await card()).toContain('"x-n":9007199254740993');
+    environment.updateTool("odd", { description: "Ours." });
+    expect(await card()).toContain('"description":"Ours.","inputSchema":{"type":"object","x-n":9007199254740993}');
+    await using client = await RawMcp.connect(`${serving.url}/mcp`);
+    const { result } = await client.request("tools/list");
+    const item = memberText(result ?? "", "tools") ?? "";
+    expect(item).toContain('"one":1.0,"minus":-0,"tiny":1e-400');
+    expect(item).toContain('"x-n":9007199254740993');
+    expect(item).toContain('"description":"Ours."');
   });
 });
 
