@@ -19,7 +19,7 @@ const DATA_MS = 120_000;
 /** An environment at a URL, whoever made it: its card, extensions, data plane, and MCP. */
 export class EnvironmentClient {
   readonly #headers: Record<string, string>;
-  #card: Promise<Card> | undefined;
+  #card: Card | undefined;
 
   /** `url` is the environment's base address; `options` hold for every call that doesn't say otherwise. */
   constructor(
@@ -42,12 +42,10 @@ export class EnvironmentClient {
     return requestJson(new URL(path, this.url), "POST", this.#headers, body, { ...this.options, ...options });
   }
 
-  /** The card, read once. Throws a RemoteError, `internal` for an answer that is no card. */
-  card(options: RequestOptions = {}): Promise<Card> {
-    this.#card ??= this.#readCard(options).catch((thrown: unknown) => {
-      this.#card = undefined;
-      throw thrown;
-    });
+  /** The card, kept once it is read. Throws a RemoteError, `internal` for an answer that is no card. */
+  async card(options: RequestOptions = {}): Promise<Card> {
+    // Calls that come before it is there read it each, since each has a deadline and a signal of its own.
+    this.#card ??= await this.#readCard(options);
     return this.#card;
   }
 

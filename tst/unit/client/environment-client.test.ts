@@ -120,3 +120,34 @@ describe("a server that isn't there, is silent or breaks off", () => {
     await expect(call).rejects.not.toBeInstanceOf(RemoteError);
   });
 });
+
+describe("two calls that wait for the same card", () => {
+  it("each have their own deadline and their own signal", async () => {
+    let reads = 0;
+    const waiting: (() => void)[] = [];
+    const slow = createServer((_request, response) => {
+      reads += 1;
+      waiting.push(() => response.end(JSON.stringify(card)));
+    });
+    const card = await client.card();
+    await new Promise<void>((resolve) => slow.listen(0, "127.0.0.1", resolve));
+    try {
+      const both = new EnvironmentClient(`http://127.0.0.1:${(slow.address() as AddressInfo).port}`);
+      const abort = new AbortController();
+      const first = both.card({ signal: abort.signal });
+      const second = both.card();
+      const late = both.card({ timeoutMs: 50 });
+      await expect(late).rejects.toMatchObject({ code: "timeout", applied: "no" });
+      abort.abort(new Error("let go"));
+      await expect(first).rejects.toThrow("let go");
+      for (const answer of waiting) answer();
+      expect((await second).name).toBe("Shop");
+      const before = reads;
+      expect((await both.card()).name).toBe("Shop");
+      expect(reads).toBe(before);
+    } finally {
+      slow.closeAllConnections();
+      slow.close();
+    }
+  });
+});
