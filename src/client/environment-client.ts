@@ -101,7 +101,10 @@ export class EnvironmentClient {
 
   async #data(method: string, params: object, options: RequestOptions): Promise<unknown> {
     const request = { jsonrpc: "2.0", id: 1, method, params };
-    const answer = await this.#post(DATA_PLANE_PATH, request, { timeoutMs: DATA_MS, ...options });
+    const answer = await this.#post(DATA_PLANE_PATH, request, {
+      timeoutMs: this.options.timeoutMs ?? DATA_MS,
+      ...options,
+    });
     const { result, error } = (answer.body ?? {}) as {
       result?: unknown;
       error?: { code: number; message: string; data?: { code?: string } };

@@ -6,6 +6,8 @@ import { withOwnSignal } from "./own-signal.js";
 
 /** Longer than any deadline of a server of ours, so that its own answer comes first. */
 const CALL_MS = 120_000;
+/** How long a server may take to end a session. */
+const CLOSE_MS = 5_000;
 
 const Anything = z.looseObject({});
 
@@ -78,9 +80,12 @@ export class McpClient implements AsyncDisposable {
     return await (signal === undefined ? send() : withOwnSignal(signal, send));
   }
 
-  /** Ends the session at the server too. */
+  /** Ends the session at the server too, unless it doesn't answer. */
   async close(): Promise<void> {
+    // Closing the client breaks off whatever the server leaves unanswered.
+    const deadline = setTimeout(() => void this.client.close(), Math.min(this.timeoutMs, CLOSE_MS));
     await this.transport.terminateSession().catch(() => {});
+    clearTimeout(deadline);
     await this.client.close();
   }
 

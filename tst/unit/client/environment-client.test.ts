@@ -113,6 +113,8 @@ describe("a server that isn't there, is silent or breaks off", () => {
   it("ends a call at its deadline, or when it is let go", async () => {
     const silent = new EnvironmentClient(url, { timeoutMs: 50 });
     await expect(silent.card()).rejects.toMatchObject({ code: "timeout", applied: "no" });
+    server.removeAllListeners("request");
+    await expect(silent.resetData()).rejects.toMatchObject({ code: "timeout", applied: "unknown" });
     const abort = new AbortController();
     const call = new EnvironmentClient(url).card({ signal: abort.signal });
     abort.abort(new Error("let go"));
