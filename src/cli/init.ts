@@ -87,10 +87,7 @@ function filesOf(folder: string, spec: string): Record<string, string> {
     .toLowerCase()
     .match(/[a-z0-9]+/g) ?? ["env"];
   const slug = words.join("-");
-  const Class = words
-    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
-    .join("")
-    .replace(/^(?=\d)/, "Env");
+  const Class = classNamed(words);
   const { devDependencies, dependencies } = ownPackage();
   return {
     "env.toml": `# What \`agentenv up .\` starts. The class has decorators, so it is built first: npm start does.
@@ -136,6 +133,17 @@ module = "dist/env.js#${Class}"
     "env.ts": envSource(Class),
     "env.test.ts": testSource(Class),
   };
+}
+
+/** What the files below import, beside which a class of the same name couldn't stand. */
+const IMPORTED: readonly string[] = ["Environment", "EnvironmentClient", "Part"];
+
+function classNamed(words: readonly string[]): string {
+  const name = words
+    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+    .join("")
+    .replace(/^(?=\d)/, "Env");
+  return IMPORTED.includes(name) || name in globalThis ? `${name}Env` : name;
 }
 
 function envSource(Class: string): string {

@@ -1,9 +1,20 @@
 import { spawn, spawnSync } from "node:child_process";
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { EnvironmentClient } from "../../../src/index.js";
+import { packageRoot } from "../../../src/package-root.js";
+import { shellWord } from "../../../src/shell-word.js";
 import { agentenv, RunningCommand } from "../../harness/computer.js";
 import { descendants, isRoot, needsRoot, sessionUser } from "../../harness/desktop.js";
 import { packedPackage, run } from "../../harness/package.js";
@@ -20,7 +31,7 @@ async function init(name: string, args: readonly string[] = [], environment: Nod
   await using command = agentenv(["init", name, ...args], { ...person, ...environment });
   const { code, stdout, stderr } = await command.exited;
   expect([code, stderr]).toEqual([0, `wrote ${folderOf(name)}\n`]);
-  expect(stdout).toBe(`cd ${name} && npm install && npm test && npm start\n`);
+  expect(stdout).toBe(`cd ${shellWord(name)} && npm install && npm test && npm start\n`);
   return JSON.parse(readFileSync(join(folderOf(name), "package.json"), "utf8")) as Record<string, unknown>;
 }
 
@@ -99,5 +110,30 @@ describe("a new env's Node", () => {
     }
     const { optionalDependencies } = await init("none", [], { PATH: join(path, "nothing") });
     expect({ optionalDependencies }).toEqual(own);
+  });
+});
+
+describe("a new env's class", () => {
+  it("is called after its folder, and otherwise than what its files use already", async () => {
+    const modules = join(lab, "node_modules");
+    const installed = join(packageRoot, "node_modules");
+    mkdirSync(modules);
+    symlinkSync(packageRoot, join(modules, "agent-env"));
+    for (const name of ["zod", "@types"]) symlinkSync(join(installed, name), join(modules, name));
+    for (const [name, called] of [
+      ["my notes", "MyNotes"],
+      ["2048", "Env2048"],
+      ["environment", "EnvironmentEnv"],
+      ["environment-client", "EnvironmentClientEnv"],
+      ["part", "PartEnv"],
+      ["error", "ErrorEnv"],
+    ] as const) {
+      await init(name, [], { PATH: join(process.execPath, "..") });
+      const source = readFileSync(join(folderOf(name), "env.ts"), "utf8");
+      expect(source).toContain(`export class ${called} extends Environment {`);
+      const tsc = [join(installed, "typescript/bin/tsc"), "--noEmit", "-p", folderOf(name)];
+      const { stdout } = await run(process.execPath, tsc).catch((thrown: unknown) => thrown as { stdout: string });
+      expect({ name, stdout }).toEqual({ name, stdout: "" });
+    }
   });
 });
