@@ -1,6 +1,5 @@
 import { ErrorCode } from "@modelcontextprotocol/sdk/types.js";
 import { AgentEnvError } from "../errors.js";
-import type { Params } from "./session.js";
 
 /** A JSON-RPC error. Its message goes out as it is, without the SDK's prefix. */
 export function rpcError(code: number, message: string, data?: object): Error {
@@ -20,6 +19,4 @@ export function invalid(message: string, data?: object): Error {
 }
 
 /** A list that fits one page has no cursor, so any that a client sends is not ours. */
-export function refuseCursor(params: Params): void {
-  if (params.cursor !== undefined) throw invalid("params.cursor: this list has one page");
-}
+export const ONE_PAGE = "params.cursor: this list has one page";

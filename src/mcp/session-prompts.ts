@@ -1,7 +1,7 @@
 import type { Completer } from "../environment/resource.js";
-import { invalid, refuseCursor } from "./rpc-error.js";
+import { invalid, ONE_PAGE } from "./rpc-error.js";
 import type { McpSession, Params } from "./session.js";
-import { forward, joinedList } from "./session-forward.js";
+import { forward, joinedList, malformed } from "./session-forward.js";
 
 /** Source: Model Context Protocol 2025-11-25, "Completion". */
 const MAX_COMPLETIONS = 100;
@@ -13,7 +13,7 @@ export function servePrompts(session: McpSession): void {
 
   if (prompts.length > 0 || forwarding.serversWith("prompts").length > 0) {
     session.handle("prompts/list", (request) => {
-      refuseCursor(request.params);
+      if (request.params.cursor !== undefined) return malformed(session, request, ONE_PAGE);
       const own = prompts.map((prompt) => prompt.definition);
       return joinedList(session, "prompts", request, own);
     });

@@ -2,14 +2,13 @@ import { ErrorCode } from "@modelcontextprotocol/sdk/types.js";
 import { AgentEnvError } from "../errors.js";
 import { RawError } from "../protocol/raw-json.js";
 import type { JsonObject } from "../protocol/tool.js";
-import { rpcError } from "./rpc-error.js";
+import { ONE_PAGE, rpcError } from "./rpc-error.js";
 import type { McpSession } from "./session.js";
 import { forward, joinedList, malformed } from "./session-forward.js";
 
 /** Of a file of a skill it is InvalidParams, by SEP-2640. Source: Model Context Protocol 2025-11-25, "Resources". */
 const RESOURCE_NOT_FOUND = -32002;
 const NO_URI = "params.uri is the URI of a resource";
-const ONE_PAGE = "params.cursor: this list has one page";
 const MAX_SUBSCRIPTIONS = 1_000;
 
 /** Serves an environment's resources to a session. */

@@ -1,9 +1,10 @@
 import { RawError } from "../protocol/raw-json.js";
 import type { JsonObject } from "../protocol/tool.js";
 import { CallPeer } from "./call-peer.js";
+import { toolPage } from "./forward/list-cache.js";
 import { keptJson } from "./kept-json.js";
 import type { McpRequest } from "./own-requests.js";
-import { invalid, refuseCursor } from "./rpc-error.js";
+import { invalid, ONE_PAGE } from "./rpc-error.js";
 import type { McpSession } from "./session.js";
 import { callOf, malformed } from "./session-forward.js";
 
@@ -15,8 +16,12 @@ export function serveTools(session: McpSession): void {
 
   session.handle("tools/list", async (request) => {
     const { params, source } = request;
-    refuseCursor(params);
     const { role } = session.claimOf(params, source.headers);
+    if (params.cursor !== undefined) {
+      const answer = await malformed(session, request, ONE_PAGE);
+      // A page of the one server behind, less what is hidden from this caller.
+      return answer instanceof RawError ? answer : keptJson(application.toolListJson(role, [toolPage(answer.text)]));
+    }
     if (forwarding.empty) return keptJson(application.toolListJson(role));
     const lists = await forwarding.lists("tools", callOf(session, request));
     if (lists instanceof RawError)

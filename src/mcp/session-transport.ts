@@ -10,7 +10,7 @@ import { Exchange } from "./exchange.js";
 import { answer } from "./http-answer.js";
 import type { OwnRequests } from "./own-requests.js";
 import type { Turns } from "./wakefulness.js";
-import { errorBody, INVALID_REQUEST, type Incoming, REFUSED, serialize, textOf } from "./wire.js";
+import { errorBody, INVALID_REQUEST, type Incoming, REFUSED, serialize, textOf, withSmallToken } from "./wire.js";
 
 /** From this revision on a client knows event ids and the empty first event. */
 const RESUMABLE_SINCE = "2025-11-25";
@@ -118,7 +118,7 @@ export class SessionTransport implements Transport {
         continue;
       }
       if ("id" in message && this.requests?.take(message, source)) continue;
-      this.onmessage?.(message, { requestInfo: source });
+      this.onmessage?.(withSmallToken(message), { requestInfo: source });
       if ("id" in message || message.method === "notifications/initialized") continue;
       if (message.method === "notifications/cancelled") this.#cancelled(message);
       else this.onunknown?.(message, source);

@@ -76,7 +76,8 @@ function message(value: unknown): JSONRPCMessage {
     if (params !== undefined) known.params = params;
     if (id !== undefined) known.id = id;
     if (isPlain(id, params)) return known as JSONRPCMessage;
-    if (id === undefined ? isJSONRPCNotification(known) : isJSONRPCRequest(known)) return known as JSONRPCMessage;
+    const small = withSmallToken(known as unknown as JSONRPCMessage);
+    if (id === undefined ? isJSONRPCNotification(small) : isJSONRPCRequest(small)) return known as JSONRPCMessage;
     throw new BodyError(
       INVALID_REQUEST,
       "Invalid Request: id is a string or an integer below 2^53, params is an object, _meta is well-formed",
@@ -86,6 +87,14 @@ function message(value: unknown): JSONRPCMessage {
     return (error === undefined ? { jsonrpc, id, result } : { jsonrpc, id, error }) as JSONRPCMessage;
   }
   throw new BodyError(INVALID_REQUEST, "Invalid Request: neither a request, a notification nor a response");
+}
+
+/** The message as the protocol layer takes it, which takes no progress token that is no safe integer: servers behind may. */
+export function withSmallToken<M extends JSONRPCMessage>(message: M): M {
+  const { params } = message as { params?: { _meta?: { progressToken?: unknown } } };
+  const token = params?._meta?.progressToken;
+  if (typeof token !== "number" || Number.isSafeInteger(token)) return message;
+  return { ...message, params: { ...params, _meta: { ...params?._meta, progressToken: String(token) } } };
 }
 
 /** What needs no schema to be seen: an id of the right kind or none, and params without `_meta`. */

@@ -31,6 +31,11 @@ export class ListCache {
   }
 }
 
+/** One page of a list of tools, read alone. */
+export function toolPage(page: string): ForwardedList {
+  return readList("tools", [page]);
+}
+
 function readList(kind: ListKind, pages: readonly string[]): ForwardedList {
   const items = pages.flatMap((page) => {
     const list = memberText(page, kind) ?? "[]";

@@ -329,12 +329,13 @@ describe("a forwarded server", () => {
     const environment = new Beside();
     serving = await serve(environment);
     const client = await serving.client({ "agentenv-role": "r" });
-    const names = async () =>
-      ((await client.request({ method: "tools/list" }, z.any())) as { tools: { name: string }[] }).tools.map(
+    const names = async (params = {}) =>
+      ((await client.request({ method: "tools/list", params }, z.any())) as { tools: { name: string }[] }).tools.map(
         ({ name }) => name,
       );
     expect(client.getInstructions()).toBe("First mine.\n\nMind the numbers.");
     expect(await names()).toEqual(["mine", "odd"]);
+    expect(await names({ cursor: "page two" })).toEqual(["mine"]);
     const body = JSON.stringify({ role: "r", tools: ["odd"] });
     const access = (op: string) => fetch(`${serving?.url}/tools/${op}`, { method: "POST", body });
     await access("disable");

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ForwardMcpOptions, Serving } from "../../../src/index.js";
-import { memberText } from "../../../src/protocol/json-text.js";
+import { elementsOf, memberText } from "../../../src/protocol/json-text.js";
 import { ForwardingEnv } from "../../fakes/forwarding-env.js";
 import {
   EVERYTHING,
@@ -25,6 +25,8 @@ const EVERYTHING_STEPS: Step[] = [
   ["ping"],
   ["tools/list"],
   ["tools/list", '{"_meta":{"x":1.0}}'],
+  ["tools/list", '{"cursor":"none"}'],
+  ["tools/list", '{"cursor":7}'],
   call("echo", '{"message":"\\u00e9 9007199254740993"}'),
   call("echo", "{}"),
   call("no-such-tool"),
@@ -52,6 +54,10 @@ const EVERYTHING_STEPS: Step[] = [
   ["resources/subscribe", '{"uri":"demo://resource/static/document/features.md"}'],
   ["resources/unsubscribe", '{"uri":"demo://resource/static/document/features.md"}'],
   ["prompts/list"],
+  ["prompts/list", '{"cursor":"none"}'],
+  ["prompts/list", '{"cursor":7}'],
+  ["resources/list", '{"cursor":7}'],
+  ["resources/templates/list", '{"cursor":7}'],
   ["prompts/get", '{"name":"simple-prompt"}'],
   ["prompts/get", '{"name":"args-prompt","arguments":{"city":"Paris","state":"x"}}'],
   ["prompts/get", '{"name":"args-prompt","arguments":{}}'],
@@ -91,8 +97,15 @@ const ODD_STEPS: Step[] = [
     '{"n":9007199254740993,"one":1.0,"minus":-0,"tiny":1e-400,"2":0,"1":0,"\\u0061":"\\/"}',
     ',"_meta":{"n":1.0},"more":1.0',
   ),
+  call("odd", '{"kind":"content"}', ',"_meta":{"progressToken":9007199254740993}'),
+  ["odd/method", '{"_meta":{"progressToken":123456789012345678901234567890}}'],
   call("second"),
   call("unknown", '{"n":1.0}'),
+  ["tools/list", '{"cursor":"page\\u0020two"}'],
+  ["prompts/list", '{"cursor":"none"}'],
+  ["prompts/list", '{"cursor":1.0}'],
+  ["resources/list", '{"cursor":"none"}'],
+  ["resources/templates/list", '{"cursor":1.0}'],
 ];
 
 const ANSWERS = {
@@ -144,6 +157,21 @@ async function answersOf(url: string, steps: readonly Step[], fromPipe: boolean,
   return { hello: client.hello, answers, said: all() };
 }
 
+/** Each tool's text, of all pages, and what the first page says beside them. */
+async function toolsOf(url: string): Promise<{ tools: string[]; beside: (string | undefined)[] }> {
+  await using client = await RawMcp.connect(url, CAPABILITIES);
+  const tools: string[] = [];
+  let page = (await client.request("tools/list")).result ?? "";
+  const beside = ["x-unknown", "_meta"].map((name) => memberText(page, name));
+  for (;;) {
+    const list = memberText(page, "tools") ?? "";
+    tools.push(...(elementsOf(list) ?? []).map(({ start, end }) => list.slice(start, end)));
+    const cursor = memberText(page, "nextCursor");
+    if (cursor === undefined) return { tools, beside };
+    page = (await client.request("tools/list", `{"cursor":${cursor}}`)).result ?? "";
+  }
+}
+
 describe.each([
   ["the everything server", everythingServer, [process.execPath, EVERYTHING, "stdio"], EVERYTHING_STEPS],
   ["a server that misbehaves", misbehavingServer, [process.execPath, MISBEHAVING], ODD_STEPS],
@@ -180,6 +208,7 @@ describe.each([
     expect(differences).toEqual([]);
     expect(answers).toHaveLength(steps.length);
     expect(said).toEqual(expected.said);
+    expect(await toolsOf(`${serving.url}/mcp`)).toEqual(await toolsOf(server.url));
     for (const member of ["capabilities", "instructions"]) {
       expect(memberText(hello.result ?? "", member)).toBe(memberText(expected.hello.result ?? "", member));
     }
