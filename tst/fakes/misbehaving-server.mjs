@@ -100,6 +100,15 @@ function answer(text) {
       asked.set("q1", (reply) => process.stdout.write(`${result(`{"content":[],"reply":${reply}}`)}\n`));
       return ['{"jsonrpc":"2.0","id":"q1","method":"sampling/createMessage","params":{"n":9007199254740993}}'];
     }
+    if (kind === "forget") {
+      const question =
+        '{"jsonrpc":"2.0","id":"q2","method":"sampling/createMessage","params":{"messages":[],"maxTokens":1,"_meta":{"progressToken":"p"}}}';
+      setTimeout(() => {
+        process.stdout.write('{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"q2"}}\n');
+        process.stdout.write(`${result(CALLS.content)}\n`);
+      }, params.arguments.ms);
+      return [question];
+    }
     if (kind === "crash") process.exit(3);
     if (kind === "silent") return [];
     return [result(CALLS[kind] ?? `{"got":${text.slice(text.indexOf('"params"') + 9, text.lastIndexOf("}"))}}`)];

@@ -2,6 +2,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { CreateMessageRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { z } from "zod";
 import { Environment, type ForwardedServer, forwardMcp, resource, type ToolContext, tool } from "../../../src/index.js";
@@ -151,6 +152,27 @@ describe("a forwarded server", () => {
     const { before, result } = await client.request("tools/call", '{"name":"odd","arguments":{"kind":"ask"}}');
     expect([...before, ...client.unasked].some((each) => each.includes("9007199254740993"))).toBe(true);
     expect(result).toBe('{"content":[],"reply":{"n":1.0,"big":9007199254740993}}');
+  });
+
+  it("hears of the progress that a client makes with its question, and a question that it takes back is taken back there", async () => {
+    serving = await serve(new ForwardingEnv(odd()));
+    const client = await serving.client({}, { sampling: {} });
+    let takenBack = false;
+    client.setRequestHandler(CreateMessageRequestSchema, async ({ params }, { signal, sendNotification }) => {
+      const progressToken = params._meta?.progressToken ?? "none";
+      await sendNotification({ method: "notifications/progress", params: { progressToken, progress: 0.5 } });
+      await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+      takenBack = true;
+      return { role: "assistant", content: { type: "text", text: "too late" }, model: "m" };
+    });
+    expect((await call(client, { kind: "forget", ms: 300 })).content).toEqual([]);
+    await until(() => takenBack, Boolean, { what: "the question to be taken back" });
+    const [progress] = await until(
+      () => received("notifications/progress"),
+      (lines) => lines.length === 1,
+    );
+    expect(progress).toContain('"params":{"progressToken":"p","progress":0.5}');
+    expect(await received("too late")).toEqual([]);
   });
 
   it("is told when a call is cancelled; 100 calls cancelled at random leave nothing behind, and no reply reaches another", async () => {
