@@ -114,12 +114,20 @@ export class Forwarding {
     return catalog !== undefined && skillsOf(catalog)?.directoryRead === true;
   }
 
-  /** Each server's list as it shows it to a caller. Where there is but one server, its error is the answer. */
+  /**
+   * Each server's list as it shows it to a caller. Where there is but one server, its error is the answer; of several, one that
+   * can't be reached lists what it last did, and its calls say so.
+   */
   async lists(kind: ListKind, call: ForwardedCall): Promise<ForwardedList[] | RawError> {
-    const lists = await Promise.all(this.forwarded.map(({ server }) => server.list(kind, call)));
+    const lists = await Promise.all(
+      this.forwarded.map(({ server, catalog }) => {
+        const list = server.list(kind, call);
+        return this.only === undefined ? list.catch(() => catalog.lists[kind]) : list;
+      }),
+    );
     const [first] = lists;
     if (lists.length === 1 && first instanceof RawError) return first;
-    return lists.filter((list): list is ForwardedList => !(list instanceof RawError));
+    return lists.filter((list): list is ForwardedList => list !== undefined && !(list instanceof RawError));
   }
 
   async close(): Promise<void> {

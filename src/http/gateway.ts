@@ -6,7 +6,7 @@ import { Environment, type Readiness } from "../environment/environment.js";
 import type { ForwardedServer } from "../environment/forwarded-server.js";
 import { AgentEnvError, messageOf, SetupError } from "../errors.js";
 import { forwardMcp } from "../mcp/forward/forward-mcp.js";
-import { type Card, MCP_PATH } from "../protocol/card.js";
+import { CARD_PATH, type Card, MCP_PATH } from "../protocol/card.js";
 import { childCard } from "./child-card.js";
 
 const CHILDREN = "/children";
@@ -36,6 +36,7 @@ export interface GatewayChild {
 export class Gateway extends Environment {
   readonly #children: ReadonlyMap<string, GatewayChild>;
   readonly #servers: ForwardedServer[];
+  readonly #cards = new Map<string, Card>();
   readonly #agent = new Agent({ headersTimeout: 0, bodyTimeout: 0 });
 
   /** `children` by the names under which they are served. Throws a SetupError for a name or a URL that is none. */
@@ -57,13 +58,24 @@ export class Gateway extends Environment {
     return this.#servers;
   }
 
-  override async childCards(): Promise<Card[]> {
-    return Promise.all(
-      [...this.#children].map(async ([name, child]) => {
-        const client = new EnvironmentClient(child.url, child.token === undefined ? {} : { token: child.token });
-        return childCard(await client.card({ timeoutMs: CARD_MS }), name, `${CHILDREN}/${name}`);
-      }),
-    );
+  override childCards(): Promise<Card[]> {
+    return Promise.all([...this.#children].map(([name, child]) => this.#cardOf(name, child)));
+  }
+
+  /** A child's card with the endpoints that it has here; as it was last read while the child can't be reached. */
+  async #cardOf(name: string, { url, token }: GatewayChild): Promise<Card> {
+    const client = new EnvironmentClient(url, token === undefined ? {} : { token });
+    try {
+      const card = childCard(await client.card({ timeoutMs: CARD_MS }), name, `${CHILDREN}/${name}`);
+      this.#cards.set(name, card);
+      return card;
+    } catch (thrown) {
+      const known = this.#cards.get(name);
+      if (known !== undefined) return known;
+      throw new AgentEnvError("device_unavailable", `the card of ${name} can't be read: ${messageOf(thrown)}`, {
+        cause: thrown,
+      });
+    }
   }
 
   override async readiness(): Promise<Readiness> {
@@ -86,7 +98,7 @@ export class Gateway extends Environment {
     app.all(`${CHILDREN}/:name/*`, { bodyLimit: BODY_BYTES }, (incoming, reply) => this.#pass(incoming, reply));
   }
 
-  /** Passes a request on to a child, and what it answers back, as it comes. */
+  /** Passes a request on to a child, and what it answers back, as it comes; its card alone says other endpoints. */
   async #pass(incoming: FastifyRequest, reply: FastifyReply): Promise<void> {
     const { name } = incoming.params as { name: string };
     const child = this.#children.get(name);
@@ -96,6 +108,10 @@ export class Gateway extends Environment {
       });
     }
     const path = incoming.url.slice(`${CHILDREN}/${name}`.length);
+    if (path === CARD_PATH && incoming.method === "GET") {
+      await reply.send(await this.#cardOf(name, child));
+      return;
+    }
     const gone = new AbortController();
     reply.raw.once("close", () => gone.abort());
     let response: Dispatcher.ResponseData;

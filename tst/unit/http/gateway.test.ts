@@ -93,6 +93,37 @@ describe("a gateway", () => {
     });
   });
 
+  it("gives a child's own card with the endpoints that it has through the gateway", async () => {
+    const client = new EnvironmentClient(gateway.url);
+    const { body } = await client.get("/children/shop/.well-known/agent-env.json");
+    const card = await client.card();
+    expect(body).toEqual(card.children_environments?.find((each) => each.name === "shop"));
+    expect(body).toMatchObject({ url: "/children/shop/agentenv" });
+  });
+
+  it("goes on with the others while one of them can't be reached, which its own calls say", async () => {
+    const before = await new EnvironmentClient(gateway.url).card();
+    await desk[Symbol.asyncDispose]();
+    expect(await new EnvironmentClient(gateway.url).card()).toEqual(before);
+    const client = await gateway.client();
+    const names = (await client.listTools()).tools.map(({ name }) => name);
+    expect(names).toEqual(expect.arrayContaining(["order", "whoami"]));
+    expect((await client.listResources()).resources.map(({ uri }) => uri)).toEqual(["shop://rules"]);
+    const { structuredContent } = await client.callTool({ name: "whoami", arguments: {} });
+    expect(structuredContent).toMatchObject({ code: "device_unavailable", applied: "no" });
+    const ordered = await client.callTool({ name: "order", arguments: { item: "tea" } });
+    expect(ordered.structuredContent).toEqual({ ordered: "tea", count: 1 });
+  });
+
+  it("names the environment whose card it never read and can't read now", async () => {
+    await desk[Symbol.asyncDispose]();
+    const { status, body } = await new EnvironmentClient(gateway.url).get("/.well-known/agent-env.json");
+    expect([status, body]).toMatchObject([
+      503,
+      { error: { code: "device_unavailable", applied: "no", message: expect.stringMatching(/^the card of desk /) } },
+    ]);
+  });
+
   it("is ready when all of them are", async () => {
     expect(await new EnvironmentClient(gateway.url).ready()).toEqual({ ready: true, reasons: [] });
     await desk[Symbol.asyncDispose]();
