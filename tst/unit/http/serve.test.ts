@@ -1,6 +1,8 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import type { FastifyInstance } from "fastify";
 import { describe, expect, it } from "vitest";
-import { Environment } from "../../../src/index.js";
+import { Environment, EnvironmentClient } from "../../../src/index.js";
 
 class Empty extends Environment {
   closed = 0;
@@ -83,6 +85,28 @@ describe("what an author adds to the app", () => {
 });
 
 describe("env.app()", () => {
+  it("is mounted in a server of its author's, MCP included", async () => {
+    const app = await new Empty().app();
+    await app.ready();
+    const server = createServer((request, response) => {
+      if (request.url === "/mine") response.end("mine");
+      else app.routing(request, response);
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    try {
+      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+      expect(await (await fetch(`${url}/mine`)).text()).toBe("mine");
+      const client = new EnvironmentClient(url);
+      expect((await client.card()).name).toBe("Empty");
+      await using mcp = await client.mcp();
+      expect(await mcp.request("ping", {})).toEqual({});
+    } finally {
+      await app.close();
+      server.closeAllConnections();
+      server.close();
+    }
+  });
+
   it("answers inject, MCP too, and closes with the environment", async () => {
     const environment = new Empty();
     const app = await environment.app();
