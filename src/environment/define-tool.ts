@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { AgentEnvError, messageOf } from "../errors.js";
+import { AgentEnvError, messageOf, SetupError } from "../errors.js";
 import { RawJson, RawResult } from "../protocol/raw-json.js";
 import {
   type CallToolResult,
@@ -21,7 +21,7 @@ export interface ToolSpec<I extends z.ZodObject, O extends z.ZodType = z.ZodType
   title?: string;
   description: string;
   input: I;
-  /** The shape of `structuredContent`. What the tool answers is checked against it. */
+  /** The shape of `structuredContent`, an object. What the tool answers is checked against it. */
   output?: O;
   annotations?: ToolAnnotations;
   hiddenByDefault?: boolean;
@@ -58,7 +58,7 @@ class OwnTool implements ServedTool {
       ...(spec.title === undefined ? {} : { title: spec.title }),
       description: spec.description,
       inputSchema: jsonSchemaOf(spec.input, "input"),
-      ...(spec.output === undefined ? {} : { outputSchema: outputSchemaOf(spec.output) }),
+      ...(spec.output === undefined ? {} : { outputSchema: listedOutput(spec.name, spec.output) }),
       ...(spec.annotations === undefined ? {} : { annotations: spec.annotations }),
       ...(Object.keys(meta).length === 0 ? {} : { _meta: meta }),
     };
@@ -88,6 +88,15 @@ class OwnTool implements ServedTool {
     }
     return result;
   }
+}
+
+/** The schema as it is listed. Throws a SetupError for one of something else than an object, which no client would take. */
+function listedOutput(tool: string, output: z.ZodType): JsonObject {
+  const { type = "object" } = jsonSchemaOf(output, "output");
+  if (type === "object") return outputSchemaOf(output);
+  throw new SetupError(`the tool "${tool}" has an output of type ${String(type)}, which structured content can't be`, {
+    hint: "put it in an object: z.object({ … })",
+  });
 }
 
 /** A failure has another shape, and what another server answers is its own business. */

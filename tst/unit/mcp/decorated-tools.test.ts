@@ -255,3 +255,35 @@ describe("what an environment's hooks leave of its tools, extensions and operati
     expect((await call("plain", { how: "instead" })).content).toEqual([{ type: "text", text: "answered before" }]);
   });
 });
+
+describe("a tool whose output is no object", () => {
+  it("is refused when the environment is built, since MCP's structured content is one; several forms of one may be", async () => {
+    class Names extends Environment {
+      @tool({ description: "Names.", input: z.object({}), output: z.array(z.string()) })
+      names() {
+        return ["tea"];
+      }
+    }
+    class Either extends Environment {
+      @tool({
+        description: "This or that.",
+        input: z.object({}),
+        output: z.discriminatedUnion("kind", [
+          z.object({ kind: z.literal("a"), a: z.int() }),
+          z.object({ kind: z.literal("b"), b: z.int() }),
+        ]),
+      })
+      either() {
+        return { kind: "b", b: 1 };
+      }
+    }
+    await expect(serve(new Names())).rejects.toMatchObject({
+      name: "SetupError",
+      message: 'the tool "names" has an output of type array, which structured content can\'t be',
+    });
+    serving = await serve(new Either());
+    const client = await serving.client();
+    await client.listTools();
+    expect((await client.callTool({ name: "either", arguments: {} })).structuredContent).toEqual({ kind: "b", b: 1 });
+  });
+});
