@@ -21,6 +21,8 @@ import { StdioLink } from "./stdio-link.js";
 
 /** How long changes of a list are gathered before the list is read again. */
 const GATHER_MS = 50;
+/** How long at most, where a server tells of changes and its list is the same each time. */
+const MAX_GATHER_MS = 2_000;
 
 /** Which server is forwarded, and how. */
 export interface ForwardMcpOptions {
@@ -79,6 +81,8 @@ class ForwardedMcp implements ForwardedServer {
   readonly #asking = new Set<CallerSession>();
   #changed: (change: ForwardedChange) => void = () => {};
   readonly #gathering = new Map<Changing, NodeJS.Timeout>();
+  /** A list as it was last read after a change, and how long changes of it are gathered. */
+  readonly #read = new Map<Changing, { readonly list: ForwardedList; readonly gatherMs: number }>();
   #closed = false;
 
   constructor(private readonly options: ForwardMcpOptions) {
@@ -179,8 +183,12 @@ class ForwardedMcp implements ForwardedServer {
       this.#gathering.delete(kind);
       const forAll = session === this.#shared || this.options.url !== undefined;
       const list = await this.#listAnew(kind, session).catch(() => undefined);
-      if (list !== undefined && !(list instanceof RawError) && !this.#closed) this.#changed({ kind, list, forAll });
-    }, GATHER_MS);
+      if (list === undefined || list instanceof RawError || this.#closed) return;
+      const last = this.#read.get(kind);
+      const gatherMs = last?.list === list ? Math.min(last.gatherMs * 2, MAX_GATHER_MS) : GATHER_MS;
+      this.#read.set(kind, { list, gatherMs });
+      this.#changed({ kind, list, forAll });
+    }, this.#read.get(kind)?.gatherMs ?? GATHER_MS);
     this.#gathering.set(kind, timer.unref());
   }
 

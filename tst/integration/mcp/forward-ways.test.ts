@@ -1,6 +1,9 @@
 import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { isDeepStrictEqual } from "node:util";
 import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import {
@@ -198,6 +201,44 @@ describe("tools that come and go at a forwarded server", () => {
       { what: "the prompt q" },
     );
     expect(await answer("resources/read", { uri: "odd://3" })).toMatchObject({ contents: [{ uri: "odd://1" }] });
+  });
+
+  it("are asked for less and less often where a server tells of changes at each session and nothing has changed", async () => {
+    const open = new Set<ServerResponse>();
+    let sessions = 0;
+    const results: Record<string, object> = {
+      initialize: { protocolVersion: "2025-11-25", capabilities: { tools: { listChanged: true } }, serverInfo: {} },
+      "tools/list": { tools: [{ name: "same", inputSchema: { type: "object" } }] },
+    };
+    const server = createServer(async (request, response) => {
+      if (request.method === "DELETE") return response.writeHead(200).end();
+      if (request.method === "GET") {
+        response.writeHead(200, { "content-type": "text/event-stream" }).flushHeaders();
+        open.add(response);
+        return response.once("close", () => open.delete(response));
+      }
+      const { id, method } = JSON.parse(await text(request)) as { id?: number; method: string };
+      const session = { "mcp-session-id": "s", "content-type": "application/json" };
+      if (id === undefined) return response.writeHead(202, session).end();
+      response.writeHead(200, session).end(JSON.stringify({ jsonrpc: "2.0", id, result: results[method] }));
+      if (method !== "initialize") return;
+      sessions += 1;
+      for (const each of open) each.write('data: {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n\n');
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    try {
+      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`;
+      await using serving = await serve(new ForwardingEnv({ url }));
+      expect(await listed(await serving.client())).toEqual(["same"]);
+      await listed(await serving.client());
+      await until(() => sessions >= 7, Boolean, { what: "the list to be asked for again" });
+      const before = performance.now();
+      await until(() => sessions >= 9, Boolean, { what: "the list to be asked for again" });
+      expect(performance.now() - before).toBeGreaterThan(400);
+    } finally {
+      server.closeAllConnections();
+      server.close();
+    }
   });
 
   it("are left out where servedTools() leaves them out, and described as updateTool() says", async () => {
