@@ -60,7 +60,7 @@ export class Application implements Mounted {
     for (const tool of collected.tools) this.#serve(tool);
     this.#behind = new Set(forwarding.entries("tools").map(({ key }) => key));
     const extras = () => this.environment.toolListExtras();
-    this.#lists = new ToolLists(access, this.#tools, this.#behind, this.#descriptions, extras, filter);
+    this.#lists = new ToolLists(access, this.#tools, this.#behind, this.#chooses, this.#descriptions, extras, filter);
     this.resources = new Resources(collected.resources, collected.templates);
     this.#skill =
       collected.skill &&
@@ -140,7 +140,16 @@ export class Application implements Mounted {
 
   /** Whether calls of a tool go to a server behind as they come, whatever is in them. */
   isBehind(name: string): boolean {
-    return this.#behind.has(name) || (!this.#tools.has(name) && this.forwarding.only !== undefined);
+    return this.#behind.has(name) || (!this.#tools.has(name) && this.#unlistedTo !== undefined);
+  }
+
+  /** The server that gets calls of tools that aren't known to be its own; none where servedTools() chooses, which wasn't asked. */
+  get #unlistedTo(): ForwardedServer | undefined {
+    return this.#chooses ? undefined : this.forwarding.only;
+  }
+
+  get #chooses(): boolean {
+    return this.environment.servedTools !== Environment.prototype.servedTools;
   }
 
   /** Runs `listener` at every change that clients are told. Returns a function that takes it back. */
@@ -182,6 +191,8 @@ export class Application implements Mounted {
     this.#lists.changed();
     this.#skill?.changed();
     this.#card = undefined;
+    // Whoever was told by the server may have looked before servedTools() was asked.
+    if (this.#chooses) this.tell({ kind: "tools" });
   }
 
   /** Tells the clients of a change. */
@@ -271,7 +282,7 @@ export class Application implements Mounted {
       ...speaking(call, this.environment.logs),
     };
     try {
-      const behind = !isServed || this.#behind.has(name) ? undefined : this.forwarding.only;
+      const behind = !isServed || this.#behind.has(name) ? undefined : this.#unlistedTo;
       if (tool === undefined) {
         const answer = await this.environment.onUnknownTool(context);
         // A server behind may have tools that it shows to some callers alone, and says itself what it doesn't know.

@@ -18,6 +18,8 @@ export class ToolLists {
     private readonly tools: ReadonlyMap<string, ServedTool>,
     /** The names that servers behind have or had, whether they are served or not. */
     private readonly behind: ReadonlySet<string>,
+    /** Whether servedTools() chooses: what it wasn't asked about yet isn't shown. */
+    private readonly chooses: boolean,
     /** The descriptions that were changed here, by name. */
     private readonly descriptions: ReadonlyMap<string, string>,
     private readonly extras: () => JsonObject,
@@ -71,7 +73,7 @@ export class ToolLists {
           : description === undefined
             ? text
             : describedText(text, description);
-      const hidden = (tool === undefined && this.behind.has(name)) || !this.#shows(name, role);
+      const hidden = (tool === undefined && (this.chooses || this.behind.has(name))) || !this.#shows(name, role);
       asItIs &&= !hidden && served === text;
       if (!hidden) texts.push(served);
     }
