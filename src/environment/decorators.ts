@@ -3,6 +3,7 @@ import type { DataOperation } from "../protocol/card.js";
 import type { GetDataParams, Part } from "../protocol/data-plane.js";
 import type { ToolContext } from "./context.js";
 import type { HandlerResult, ToolSpec } from "./define-tool.js";
+import type { ExtensionContext } from "./extension.js";
 import { declare, type ExtensionOptions, type PromptOptions, type ResourceOptions, withEntry } from "./metadata.js";
 import type { PromptAnswer } from "./prompt.js";
 import type { ResourceContent, ResourceContext } from "./resource.js";
@@ -32,11 +33,15 @@ export function tool<I extends z.ZodObject, O extends z.ZodType = z.ZodType>(opt
 
 /**
  * Serves a method of an extension at `/agentenv/ext/<name>/<op>`. GET takes its params from the query string, POST from a
- * JSON body. What it returns is the JSON answer; an AgentEnvError that it throws is the error answer.
+ * JSON body. It is called with the params and an ExtensionContext. What it returns is the JSON answer; an AgentEnvError that
+ * it throws is the error answer.
  */
-export function extension(uri: string, options: ExtensionOptions = {}) {
+export function extension<R extends z.ZodObject = z.ZodObject>(
+  uri: string,
+  options: ExtensionOptions & { request?: R } = {},
+) {
   return <This>(
-    _method: DecoratedMethod<This, [params: never], unknown>,
+    _method: DecoratedMethod<This, [params: z.output<R>, context: ExtensionContext], unknown>,
     context: ClassMethodDecoratorContext<This>,
   ): void => {
     const method = methodName(context, "@extension");

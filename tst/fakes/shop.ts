@@ -73,7 +73,7 @@ export class Shop extends Environment {
     description: "How many are left.",
     request: z.strictObject({ item: z.string(), at_least: z.int().optional() }),
   })
-  stock({ item, at_least = 3 }: { item: string; at_least?: number }) {
+  stock({ item, at_least = 3 }: { item: string; at_least?: number | undefined }) {
     return { item, left: at_least };
   }
 

@@ -30,8 +30,8 @@ function userFolder(name: string, files: Record<string, string>): string {
 
 const USER = `
 import {
-  AgentEnvError, Environment, EnvironmentClient, forwardMcp, prompt, resource, tool,
-  type ForwardedServer, type Serving, type ToolContext,
+  AgentEnvError, Environment, EnvironmentClient, extension, forwardMcp, prompt, resource, tool,
+  type ExtensionContext, type ForwardedServer, type Serving, type ToolContext,
 } from "agent-env";
 import { z } from "zod";
 
@@ -52,6 +52,18 @@ export class Mine extends Environment {
     return ["notes://1"];
   }
 
+  @extension("urn:agentenv:notes/v1", { op: "get", method: "GET", request: z.strictObject({ id: z.int() }) })
+  asked({ id }: { id: number }, { role, signal }: ExtensionContext) {
+    signal.throwIfAborted();
+    return { id, role };
+  }
+
+  // @ts-expect-error: its request says that an id is a number
+  @extension("urn:agentenv:notes/v1", { op: "drop", request: z.strictObject({ id: z.int() }) })
+  dropped({ id }: { id: string }) {
+    return id;
+  }
+
   @prompt({ arguments: z.object({ to: z.string() }) })
   hello({ to }: { to: string }) {
     return \`Hello \${to}\`;
@@ -66,7 +78,8 @@ export class Behind extends Environment {
 }
 
 const serving: Serving = await new Mine().serve();
-const client = new EnvironmentClient(serving.url);
+const client = new EnvironmentClient(serving.url, { role: "reader" });
+console.log(JSON.stringify(await client.invoke("urn:agentenv:notes/v1", { id: 7 }, { op: "get" })));
 const mcp = await client.mcp();
 const { structuredContent } = await mcp.call("add", { a: 1, b: 2 });
 console.log((await client.card()).name, JSON.stringify(structuredContent));
@@ -90,7 +103,7 @@ describe("the package, installed in an empty folder", { timeout: 300_000 }, () =
       expect(stdout).toBe("");
     }
     const { stdout } = await run(process.execPath, ["out/mine.js"], { cwd: user, env, timeout: 30_000 });
-    expect(stdout).toBe('Mine {"sum":3}\n');
+    expect(stdout).toBe('{"id":7,"role":"reader"}\nMine {"sum":3}\n');
   });
 
   it("writes a new env that is typed, passes its test and starts", async () => {
