@@ -22,6 +22,8 @@ const call = (name: string, args = "{}", more = ""): Step => [
 ];
 
 const EVERYTHING_STEPS: Step[] = [
+  // A while after its start the server asks for the roots; a shared one is told them by the client whose call is in the works.
+  call("trigger-long-running-operation", '{"duration":0.9,"steps":1}'),
   ["ping"],
   ["tools/list"],
   ["tools/list", '{"_meta":{"x":1.0}}'],
