@@ -23,6 +23,9 @@ import { StdioLink } from "./stdio-link.js";
 const GATHER_MS = 50;
 /** How long at most, where a server tells of changes and its list is the same each time. */
 const MAX_GATHER_MS = 2_000;
+/** How much is kept of what a program writes to its standard error, and how many lines of it are shown, where it doesn't come up. */
+const SAID_CHARS = 4_000;
+const SAID_LINES = 12;
 
 /** Which server is forwarded, and how. */
 export interface ForwardMcpOptions {
@@ -34,6 +37,7 @@ export interface ForwardMcpOptions {
   readonly name?: string;
   /** Added to the few variables that the program gets of our own environment, which hold no secret. */
   readonly env?: Readonly<Record<string, string>>;
+  /** The folder that the program runs in. Default: this process's own, which `agentenv up` has in the session user's home. */
   readonly cwd?: string;
   /** Headers of each request to `url`, such as an Authorization. */
   readonly headers?: Readonly<Record<string, string>>;
@@ -62,6 +66,16 @@ const EVERYTHING = {
   },
   clientInfo: { name: "agentenv", version: "1" },
 };
+
+/** What a session at the server is for. */
+interface SessionKind {
+  /** It is there to see all that the server has, whatever the caller's client can do. */
+  readonly seesAll?: boolean;
+  /** What the server says in it of its own accord is told to nobody. */
+  readonly deaf?: boolean;
+  /** Gets what the program writes to its standard error. */
+  readonly said?: (text: string) => void;
+}
 
 /**
  * Forwards all of another MCP server: its tools, resources, prompts, instructions, and what it says to its clients. JSON
@@ -98,7 +112,11 @@ class ForwardedMcp implements ForwardedServer {
 
   async open(changed: (change: ForwardedChange) => void): Promise<ForwardedCatalog> {
     this.#changed = changed;
-    const session = this.#newSession(true);
+    let said = "";
+    const keep = (text: string) => {
+      said = `${said}${text}`.slice(-SAID_CHARS);
+    };
+    const session = this.#newSession({ seesAll: true, said: keep });
     try {
       const catalog = await readCatalog(session);
       if (this.options.shared) this.#shared = session;
@@ -107,10 +125,19 @@ class ForwardedMcp implements ForwardedServer {
     } catch (thrown) {
       await session.close();
       throw new SetupError(`the MCP server ${this.name} can't be forwarded: ${messageOf(thrown)}`, {
-        hint: "start it by hand and see whether it answers initialize",
+        hint: this.#hint(said),
         cause: thrown,
       });
     }
+  }
+
+  /** What its author can do about a server that doesn't come up and wrote this. */
+  #hint(said: string): string {
+    const { command, cwd = process.cwd() } = this.options;
+    if (command === undefined) return "start it by hand and see whether it answers initialize";
+    const hint = `start it by hand in ${cwd}, where it ran (cwd names another folder), and see whether it answers initialize`;
+    const lines = said.split(/[\r\n]+/).filter((line) => line.trim() !== "" && !/^\s+at /.test(line));
+    return lines.length === 0 ? hint : [`${hint}; it wrote last:`, ...lines.slice(-SAID_LINES)].join("\n");
   }
 
   async list(kind: ListKind, call: ForwardedCall): Promise<ForwardedList | RawError> {
@@ -135,7 +162,7 @@ class ForwardedMcp implements ForwardedServer {
     if (this.#sessions.size >= maxSessions) {
       throw new AgentEnvError("limit_exceeded", `${maxSessions} callers have a session at ${this.name} already`);
     }
-    const session = this.#newSession(false);
+    const session = this.#newSession();
     this.#sessions.set(caller, session);
     caller.onEnd(async () => {
       this.#sessions.delete(caller);
@@ -144,10 +171,9 @@ class ForwardedMcp implements ForwardedServer {
     return session;
   }
 
-  /** `deaf`: what it says of its own accord is told to nobody. */
-  #newSession(seesAll: boolean, deaf = false): CallerSession {
+  #newSession({ seesAll = false, deaf = false, said }: SessionKind = {}): CallerSession {
     const session: CallerSession = new CallerSession({
-      connect: (events) => this.#connect(events),
+      connect: (events) => this.#connect(events, said),
       silenceMs: this.options.silenceMs ?? 110_000,
       stamped: this.options.stamped ?? false,
       lists: this.#lists,
@@ -158,11 +184,11 @@ class ForwardedMcp implements ForwardedServer {
     return session;
   }
 
-  #connect(events: LinkEvents): UpstreamLink {
+  #connect(events: LinkEvents, said: ((text: string) => void) | undefined): UpstreamLink {
     const { command, url, env, cwd, headers, log } = this.options;
     if (command !== undefined) {
       return new StdioLink(
-        { command, log, ...(env === undefined ? {} : { env }), ...(cwd === undefined ? {} : { cwd }) },
+        { command, log, said, ...(env === undefined ? {} : { env }), ...(cwd === undefined ? {} : { cwd }) },
         events,
       );
     }
@@ -195,7 +221,7 @@ class ForwardedMcp implements ForwardedServer {
   /** A program tells of itself alone; a server of many sessions is asked in one that sees all, as when it was opened. */
   async #listAnew(kind: Changing, session: CallerSession): Promise<ForwardedList | RawError> {
     if (session === this.#shared || this.options.url === undefined) return session.list(kind);
-    const asking = this.#newSession(true, true);
+    const asking = this.#newSession({ seesAll: true, deaf: true });
     this.#asking.add(asking);
     try {
       return await asking.list(kind);

@@ -8,6 +8,8 @@ const MAX_MESSAGE_BYTES = 256 << 20;
 const MAX_WAITING_BYTES = 64 << 20;
 /** How long a server may take to end by itself, once its input is closed and once it is asked to. */
 const END_MS = 1_000;
+/** What a server that has ended wrote last is read within this time; who else still holds its output is not listened to. */
+const DRAIN_MS = 100;
 /** What a server gets of our own environment: what programs need, and no secret. */
 const INHERITED = ["HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"];
 
@@ -16,6 +18,8 @@ export interface StdioOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
   readonly log?: Pick<FastifyBaseLogger, "debug"> | undefined;
+  /** Gets what the server writes to its standard error, all of it by the end of `close`. */
+  readonly said?: ((text: string) => void) | undefined;
 }
 
 /** An MCP server as a child process that speaks over its standard input and output, a message a line. */
@@ -23,12 +27,13 @@ export class StdioLink implements UpstreamLink {
   readonly relates = false;
   readonly #child: ChildProcess;
   readonly #exited: Promise<void>;
+  #heard: Promise<void> = Promise.resolve();
   #pieces: Buffer[] = [];
   #bytes = 0;
   #gone: Error | undefined;
 
   constructor(
-    { command: [file, ...args], env, cwd, log }: StdioOptions,
+    { command: [file, ...args], env, cwd, log, said }: StdioOptions,
     private readonly events: LinkEvents,
   ) {
     const inherited = INHERITED.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]]));
@@ -52,7 +57,11 @@ export class StdioLink implements UpstreamLink {
     });
     this.#child.stdin?.on("error", () => {});
     this.#child.stdout?.on("data", (chunk: Buffer) => this.#read(chunk));
-    this.#child.stderr?.on("data", (chunk: Buffer) => log?.debug({ stderr: chunk.toString().slice(0, 2_000) }, file));
+    this.#child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+      log?.debug({ stderr: text.slice(0, 2_000) }, file);
+      said?.(text);
+    });
+    if (said !== undefined) this.#heard = new Promise((resolve) => this.#child.once("close", () => resolve()));
   }
 
   get pid(): number | undefined {
@@ -99,22 +108,12 @@ export class StdioLink implements UpstreamLink {
   async close(): Promise<void> {
     this.#end(new Error("the connection was closed"));
     this.#child.stdin?.end();
-    if (await this.#endsWithin(END_MS)) return;
-    this.#killGroup("SIGTERM");
-    if (await this.#endsWithin(END_MS)) return;
-    this.#killGroup("SIGKILL");
-    await this.#exited;
-  }
-
-  async #endsWithin(ms: number): Promise<boolean> {
-    const { promise, resolve } = Promise.withResolvers<boolean>();
-    const timer = setTimeout(() => resolve(false), ms);
-    void this.#exited.then(() => resolve(true));
-    try {
-      return await promise;
-    } finally {
-      clearTimeout(timer);
+    if (!(await isOver(this.#exited, END_MS))) {
+      this.#killGroup("SIGTERM");
+      if (!(await isOver(this.#exited, END_MS))) this.#killGroup("SIGKILL");
+      await this.#exited;
     }
+    await isOver(this.#heard, DRAIN_MS);
   }
 
   #killGroup(signal: NodeJS.Signals): void {
@@ -125,5 +124,17 @@ export class StdioLink implements UpstreamLink {
     } catch {
       // The whole group has ended.
     }
+  }
+}
+
+/** Whether it is over within that time. */
+async function isOver(what: Promise<unknown>, ms: number): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const timer = setTimeout(() => resolve(false), ms);
+  void what.then(() => resolve(true));
+  try {
+    return await promise;
+  } finally {
+    clearTimeout(timer);
   }
 }

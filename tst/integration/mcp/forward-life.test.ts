@@ -85,6 +85,22 @@ describe("a forwarded server", () => {
     expect(structuredContent).toMatchObject({ code: "device_unavailable", applied: "no", retryable: true });
   });
 
+  it("that doesn't come up is refused with the folder that it ran in and what it wrote last, without the frames of a stack", async () => {
+    const program = `console.error("reading settings");
+      require("./settings.that-is-not-there");`;
+    const command = [process.execPath, "--eval", program] as const;
+    const refused = await serve(new ForwardingEnv({ command, cwd: folder })).catch((thrown: unknown) => thrown);
+    expect(refused).toMatchObject({ message: expect.stringMatching(/can't be forwarded.*ended with code 1/) });
+    const { hint } = refused as { hint: string };
+    expect(hint).toContain(`in ${folder}`);
+    expect(hint).toContain("reading settings");
+    expect(hint).toContain("Cannot find module './settings.that-is-not-there'");
+    expect(hint).not.toMatch(/^\s+at /m);
+    // Without a folder of its own it is the one of this process.
+    const elsewhere = await serve(new ForwardingEnv({ command: ["false"] })).catch((thrown: unknown) => thrown);
+    expect(elsewhere).toMatchObject({ hint: expect.stringContaining(`in ${process.cwd()}`) });
+  });
+
   it("that is served over HTTP and is restarted gets a new session, with the log level that its client asked for", async () => {
     const port = await freePort();
     let server = await everythingServer(port);
