@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { pathToFileURL } from "node:url";
-import { messageOf, SetupError } from "../errors.js";
+import { AgentEnvError, messageOf, SetupError } from "../errors.js";
 
 const IMPORT_MS = 5_000;
 
@@ -13,14 +13,29 @@ export interface Loaded {
 
 /** What an author reads about a class that can't be loaded: the own file, the line, and what to do. */
 export function notLoaded(thrown: unknown, { file, folder, source }: Loaded): SetupError {
-  const theirs = (text: string) => text.replaceAll(folder, source);
-  const stack = thrown instanceof Error ? (thrown.stack ?? "") : "";
   // Node keeps where a file breaks off from the error that it throws, and prints it at the end of a process alone.
-  const at = lineIn(stack, folder) ?? (thrown instanceof SyntaxError ? lineIn(printed(file), folder) : undefined);
-  const where = at === undefined ? theirs(file) : `${theirs(at.file)}, line ${at.line}`;
-  const name = thrown instanceof Error && thrown.name !== "Error" ? `${thrown.name}: ` : "";
-  const message = theirs(`${name}${messageOf(thrown)}`);
-  return new SetupError(`${where}: it can't be loaded: ${message}`, { hint: hintFor(thrown, file), cause: thrown });
+  const at =
+    lineIn(stackOf(thrown), folder) ?? (thrown instanceof SyntaxError ? lineIn(printed(file), folder) : undefined);
+  const where = at === undefined ? file : `${at.file}, line ${at.line}`;
+  const message = `${where}: it can't be loaded: ${namedMessage(thrown)}`.replaceAll(folder, source);
+  return new SetupError(message, { hint: hintFor(thrown, file), cause: thrown });
+}
+
+/** The same about a class that was loaded and then threw while it was started. What no file of the folder threw is as it was. */
+export function notStarted(thrown: unknown, { folder, source }: Omit<Loaded, "file">): unknown {
+  if (thrown instanceof SetupError || thrown instanceof AgentEnvError) return thrown;
+  const at = lineIn(stackOf(thrown), folder);
+  if (at === undefined) return thrown;
+  const message = `${at.file}, line ${at.line}: ${namedMessage(thrown)}`.replaceAll(folder, source);
+  return new SetupError(message, { hint: "correct what it does while it is started", cause: thrown });
+}
+
+function stackOf(thrown: unknown): string {
+  return thrown instanceof Error ? (thrown.stack ?? "") : "";
+}
+
+function namedMessage(thrown: unknown): string {
+  return `${thrown instanceof Error && thrown.name !== "Error" ? `${thrown.name}: ` : ""}${messageOf(thrown)}`;
 }
 
 function hintFor(thrown: unknown, file: string): string {

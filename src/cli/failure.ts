@@ -14,6 +14,8 @@ export function reportFailure(thrown: unknown): void {
   if (typeof hint === "string") lines.push(...hint.split("\n").map((line) => `  ${line}`));
   const foreseen = thrown instanceof SetupError || thrown instanceof AgentEnvError;
   if (!foreseen) lines.push("  this is a fault of agentenv itself; AGENTENV_DEBUG=1 shows where");
-  if (process.env.AGENTENV_DEBUG && thrown instanceof Error) lines.push(thrown.stack ?? "");
+  if (process.env.AGENTENV_DEBUG) {
+    for (let each = thrown; each instanceof Error; each = each.cause) lines.push(each.stack ?? "");
+  }
   process.stderr.write(`${lines.join("\n")}\n`);
 }

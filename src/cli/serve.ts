@@ -3,6 +3,7 @@ import type { FastifyInstance } from "fastify";
 import type { Logger } from "pino";
 import { readDataFiles } from "../bundles/data-files.js";
 import { loadClass } from "../bundles/load-class.js";
+import { notStarted } from "../bundles/not-loaded.js";
 import { ComputerDriver } from "../computer/driver.js";
 import { Desktop } from "../desktop/desktop.js";
 import { type ServerSide, serverSide } from "../desktop/server-side.js";
@@ -52,7 +53,7 @@ async function stop(code: number): Promise<void> {
 try {
   await start(side, plan, log);
 } catch (thrown) {
-  if (!side.stopping.aborted) reportFailure(thrown);
+  if (!side.stopping.aborted) reportFailure(plan.file.type === "class" ? notStarted(thrown, plan) : thrown);
   await stop(1);
 }
 
@@ -63,7 +64,8 @@ async function start(side: ServerSide, plan: StartPlan, log: Logger): Promise<vo
   loading.catch(() => {});
   const desktop = isComputer ? await startDesktop(side, plan, log) : undefined;
   const environment = await makeEnvironment(await loading, desktop, plan, log);
-  open.push(() => environment.close());
+  // An author's own may throw at once.
+  open.push(async () => environment.close());
 
   const application = await Application.build(environment, log, plan.file.tools);
   const { idle_s, max } = plan.file.session ?? {};

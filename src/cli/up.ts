@@ -89,9 +89,15 @@ export async function startEnv(folder: string, options: UpOptions): Promise<neve
     server: fileURLToPath(new URL("serve.js", import.meta.url)),
     nodeOptions: NODE_OPTIONS,
     folders: [folder],
-    environment: { ENVIRONMENT_NAME: plan.environmentName, ...MEMORY },
+    environment: { ENVIRONMENT_NAME: plan.environmentName, ...MEMORY, ...debugging() },
     payload: (locate): StartPlan => ({ ...plan, folder: locate(plan.folder) }),
   });
+}
+
+/** Whoever asks for stack traces wants the server's too. */
+function debugging(): Record<string, string> {
+  const { AGENTENV_DEBUG } = process.env;
+  return AGENTENV_DEBUG ? { AGENTENV_DEBUG } : {};
 }
 
 /** Relative to where the person stood: npm has moved to the package's folder since. `bundles/desk` is ours from anywhere. */

@@ -4,6 +4,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { packageRoot } from "../../../src/package-root.js";
 import { agentenv, agentenvMain, type Exit, envFolder, RunningCommand } from "../../harness/computer.js";
 
 const DESK = 'type = "computer"\ndriver = "cua-driver"\n';
@@ -24,6 +25,12 @@ function expectRefusal(exit: Exit, ...says: (string | RegExp)[]): void {
   expect(exit.stdout).toBe("");
   expect(exit.signal).toBeNull();
   expect(exit.code).not.toBe(0);
+}
+
+/** As `npm install` of an env does it. */
+function linkPackage(folder: string): void {
+  mkdirSync(join(folder, "node_modules"));
+  symlinkSync(packageRoot, join(folder, "node_modules", "agent-env"));
 }
 
 describe("agentenv up refuses, with what to do", () => {
@@ -170,6 +177,25 @@ describe("agentenv up refuses, with what to do", () => {
     expect(exit.stderr).toContain(where);
     expect(exit.stderr).not.toContain("/program/");
   });
+
+  it.each([
+    ["constructor() {\n    super();\n    missing.call();\n  }", 5, /ReferenceError: missing is not defined/],
+    ['servedTools() {\n    throw new Error("no tools today");\n  }', 4, /no tools today/],
+  ])(
+    "a class that throws while it is started, as its author's own fault, with the line: %j",
+    async (member, line, says) => {
+      using env = envFolder('type = "class"\nmodule = "env.mjs#Mine"\n');
+      const text = `import { Environment } from "agent-env";\nexport class Mine extends Environment {\n  ${member}\n}\n`;
+      writeFileSync(join(env.folder, "env.mjs"), text);
+      linkPackage(env.folder);
+      const exit = await up([env.folder, "--port", "0"]);
+      expectRefusal(exit, says, /correct what it does/);
+      expect(exit.stderr).toContain(`${join(env.folder, "env.mjs")}, line ${line}: `);
+      expect(exit.stderr).not.toMatch(/fault of agentenv|\/program\//);
+      const asked = await up([env.folder, "--port", "0"], { AGENTENV_DEBUG: "1" });
+      expect(asked.stderr).toMatch(/^\s+at .*env\.mjs:\d+/m);
+    },
+  );
 
   it("a machine with neither a display nor Xvfb", async () => {
     // In a mount namespace of its own, where Xvfb is not a program.
