@@ -45,13 +45,14 @@ const CLEAN_UP_S = 1.5;
  * machine). When the computer ended, by itself or because `timeout` killed it, all that is left of it is killed, and what a
  * guardian that could not clean up left is removed with no more rights than the computer had.
  *
- * 4 to 8 are the locks of the start: no program of the computer can reach them and let go of them.
+ * 4 to 8 are the locks of the start: no program of the computer can reach them and let go of them. `timeout` handles HUP and
+ * QUIT, which its child would then die of again.
  */
 const AROUND = `[ $$ -eq 2 ] || exit 70
 trap : TERM INT
 dir=$1 lock=$2 become=$3 program=$4 file=$5
 shift 5
-timeout --foreground -k ${GUARDIAN_S} 0 "$@" 4<&- 5<&- 6<&- 7<&- 8>&-
+timeout --foreground -k ${GUARDIAN_S} 0 env --ignore-signal=HUP --ignore-signal=QUIT "$@" 4<&- 5<&- 6<&- 7<&- 8>&-
 status=$?
 while kill -s KILL -- -1 2>/dev/null; do sleep 0.01; done
 if [ "$status" -ne 0 ] && [ -n "$(ls -AU -- "$dir" 2>/dev/null | head -c 1)" ]; then

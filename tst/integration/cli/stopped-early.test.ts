@@ -33,11 +33,12 @@ describe("agentenv up that is ended before it was ready", () => {
   });
 
   it("after it was ready ends well", async () => {
-    for (const signal of ["SIGINT", "SIGTERM"] as const) {
-      const command = agentenv(["up", "bundles/reference", "--port", "0", "--json"]);
+    // A terminal that is closed sends SIGHUP, and Ctrl-\ SIGQUIT.
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"] as const) {
+      const command = agentenv(["up", "bundles/reference", "--port", "0", "--json", "--log-level", "warn"]);
       await command.ready();
       command.child.kill(signal);
-      expect((await command.exited).code).toBe(0);
+      expect({ signal, ...(await command.exited) }).toMatchObject({ signal: null, code: 0, stderr: "" });
     }
   });
 });
