@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { McpClient } from "../../src/mcp/client.js";
@@ -146,4 +146,10 @@ export function envFolder(toml: string): { folder: string } & Disposable {
   const folder = mkdtempSync(join(tmpdir(), "env-"));
   writeFileSync(join(folder, "env.toml"), toml);
   return { folder, [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }) };
+}
+
+/** Lets the modules of a folder import this package, as `npm install` of an env does it. */
+export function linkPackage(folder: string): void {
+  mkdirSync(join(folder, "node_modules"));
+  symlinkSync(packageRoot, join(folder, "node_modules", "agent-env"));
 }

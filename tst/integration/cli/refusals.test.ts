@@ -4,8 +4,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { packageRoot } from "../../../src/package-root.js";
-import { agentenv, agentenvMain, type Exit, envFolder, RunningCommand } from "../../harness/computer.js";
+import { agentenv, agentenvMain, type Exit, envFolder, linkPackage, RunningCommand } from "../../harness/computer.js";
 
 const DESK = 'type = "computer"\ndriver = "cua-driver"\n';
 
@@ -25,12 +24,6 @@ function expectRefusal(exit: Exit, ...says: (string | RegExp)[]): void {
   expect(exit.stdout).toBe("");
   expect(exit.signal).toBeNull();
   expect(exit.code).not.toBe(0);
-}
-
-/** As `npm install` of an env does it. */
-function linkPackage(folder: string): void {
-  mkdirSync(join(folder, "node_modules"));
-  symlinkSync(packageRoot, join(folder, "node_modules", "agent-env"));
 }
 
 describe("agentenv up refuses, with what to do", () => {

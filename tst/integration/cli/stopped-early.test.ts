@@ -1,5 +1,7 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { agentenv, type Exit } from "../../harness/computer.js";
+import { agentenv, type Exit, envFolder, linkPackage } from "../../harness/computer.js";
 
 /** As a shell has it. */
 const CODES = { SIGINT: 130, SIGTERM: 143 } as const;
@@ -40,5 +42,19 @@ describe("agentenv up that is ended before it was ready", () => {
       command.child.kill(signal);
       expect({ signal, ...(await command.exited) }).toMatchObject({ signal: null, code: 0, stderr: "" });
     }
+  });
+
+  it("ends well where the env's own class throws at its close, which is logged", async () => {
+    using env = envFolder('type = "class"\nmodule = "env.mjs#Mine"\n');
+    const member = 'close() { throw new Error("still at work"); }';
+    const text = `import { Environment } from "agent-env";\nexport class Mine extends Environment { ${member} }\n`;
+    writeFileSync(join(env.folder, "env.mjs"), text);
+    linkPackage(env.folder);
+    const command = agentenv(["up", env.folder, "--port", "0", "--json"]);
+    await command.ready();
+    command.child.kill("SIGTERM");
+    const exit = await command.exited;
+    expect(exit.code).toBe(0);
+    expect(exit.stderr).toMatch(/stopping was not clean/);
   });
 });
