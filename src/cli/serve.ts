@@ -88,6 +88,8 @@ async function start(side: ServerSide, plan: StartPlan, log: Logger): Promise<vo
   if (data.length > 0) await application.data["data/add"]?.(data);
   if (environment instanceof ComputerDriver && desktop !== undefined) {
     const starting = desktop.addServices(environment.services());
+    // On a desktop that is closed meanwhile both fail, and the other one is waited for first.
+    starting.catch(() => {});
     environment.started((name) => desktop.service(name));
     await starting;
     desktop.startApps(plan.file.apps?.start ?? []);
@@ -100,15 +102,17 @@ async function start(side: ServerSide, plan: StartPlan, log: Logger): Promise<vo
 
 async function startDesktop(side: ServerSide, plan: StartPlan, log: Logger): Promise<Desktop> {
   const { width = 1280, height = 800 } = plan.file.display ?? {};
-  const desktop = await Desktop.start({
+  const starting = Desktop.start({
     display: { width, height, ...(plan.display === undefined ? {} : { name: plan.display }) },
     runtimeDir: side.runtimeDir,
     dataDir: plan.dataDir,
     guard: side.guard,
+    signal: side.stopping,
     log,
   });
-  open.push(() => desktop.close());
-  return desktop;
+  // One that is given up is waited for, too: it takes away what it has started.
+  open.push(async () => (await starting.catch(() => undefined))?.close());
+  return await starting;
 }
 
 async function makeEnvironment(

@@ -18,6 +18,8 @@ export interface DesktopOptions {
   readonly log: Logger;
   /** Who cleans up should this process die. Default: nobody. */
   readonly guard?: Guard;
+  /** Gives the start up, which rejects with its reason once nothing is left running. */
+  readonly signal?: AbortSignal;
 }
 
 /** How long programs get between SIGTERM and SIGKILL: what shows windows, then the buses, then the display. */
@@ -64,7 +66,7 @@ export class Desktop {
    */
   static async start(options: DesktopOptions): Promise<Desktop> {
     requirePrograms(DESKTOP_PROGRAMS);
-    const { runtimeDir, dataDir, log } = options;
+    const { runtimeDir, dataDir, log, signal } = options;
     const account = currentAccount();
     const login = loginEnvironment(account);
     let apps: Apps | undefined;
@@ -72,6 +74,7 @@ export class Desktop {
       user: new OwnUser(account, { ...login, XDG_RUNTIME_DIR: runtimeDir }),
       log,
       guard: options.guard ?? NOBODY,
+      signal,
       onAway: () => apps?.wentAway("display"),
     });
     const user = new OwnUser(account, { ...login, ...desktopEnvironment(display, runtimeDir) });
@@ -87,7 +90,7 @@ export class Desktop {
         onUp: () => desktop.#apps.isBack("bus"),
       });
       const managers = display.hasWindowManager ? [] : [desktop.#addWindowManager()];
-      await Promise.all([bus, ...managers].map((service) => service.start()));
+      await Promise.all([bus, ...managers].map((service) => service.start(signal)));
       return desktop;
     } catch (thrown) {
       await desktop.close();

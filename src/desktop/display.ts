@@ -29,10 +29,13 @@ export interface Display {
 /** A calm blue grey: neither a window nor its shadow looks like it. */
 const BACKGROUND = "#3b4a5a";
 
+/** How long an X server that is given up has to end: it removes its socket, whose number nobody else may know yet. */
+const GIVEN_UP_MS = 250;
+
 /** Finds or starts the X server. A restarted one gets the same number. */
 export async function openDisplay(
   options: DisplayOptions,
-  context: { user: SessionUser; log: Logger; guard: Guard; onAway(): void },
+  context: { user: SessionUser; log: Logger; guard: Guard; signal?: AbortSignal | undefined; onAway(): void },
 ): Promise<Display> {
   const { width, height } = options;
   if (options.name !== undefined) {
@@ -62,6 +65,7 @@ export async function openDisplay(
       },
       ready: async () => {
         name = `:${await picked.promise}`;
+        context.guard.removes(`/tmp/.X11-unix/X${name.slice(1)}`);
         await dress(name, context);
       },
     },
@@ -75,13 +79,12 @@ export async function openDisplay(
     },
   );
   try {
-    await server.start();
+    await server.start(context.signal);
   } catch (thrown) {
-    await server.stop(0);
+    await server.stop(GIVEN_UP_MS);
     throw thrown;
   }
   if (name === undefined) throw new Error("the X server answered without its number");
-  context.guard.removes(`/tmp/.X11-unix/X${name.slice(1)}`);
   return { name, width, height, hasWindowManager: false, server };
 }
 

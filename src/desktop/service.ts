@@ -74,24 +74,19 @@ export class Service implements RunningService {
     return this.#lines.all;
   }
 
-  /** Resolves once it answers; a service that does not come up is a SetupError with the last lines that it wrote. */
-  async start(): Promise<void> {
+  /**
+   * Resolves once it answers; a service that does not come up is a SetupError with the last lines that it wrote. Who gives up
+   * waiting, by `signal`, has to stop it.
+   */
+  async start(signal?: AbortSignal): Promise<void> {
     this.#life ??= this.#live();
-    await Promise.race([this.#waiting.up.promise, this.#waiting.failed.promise]);
+    const settled = Promise.race([this.#waiting.up.promise, this.#waiting.failed.promise]);
+    await (signal === undefined ? settled : unlessAborted(settled, signal));
   }
 
   /** Resolves when it is up; rejects when `signal` is aborted. */
   async #whenUp(signal: AbortSignal): Promise<void> {
-    if (this.#state === "up") return;
-    const aborted = Promise.withResolvers<never>();
-    const abort = () => aborted.reject(signal.reason);
-    signal.addEventListener("abort", abort, { once: true });
-    try {
-      signal.throwIfAborted();
-      await Promise.race([this.#waiting.up.promise, aborted.promise]);
-    } finally {
-      signal.removeEventListener("abort", abort);
-    }
+    if (this.#state !== "up") await unlessAborted(this.#waiting.up.promise, signal);
   }
 
   restart(reason: string): void {
@@ -237,6 +232,19 @@ export class Service implements RunningService {
 
   #removePaths(): void {
     for (const path of this.#spec.removes ?? []) rmSync(path, { recursive: true, force: true });
+  }
+}
+
+/** Rejects with the signal's reason when it is aborted first. */
+async function unlessAborted(promise: Promise<void>, signal: AbortSignal): Promise<void> {
+  const aborted = Promise.withResolvers<never>();
+  const abort = () => aborted.reject(signal.reason);
+  signal.addEventListener("abort", abort, { once: true });
+  try {
+    signal.throwIfAborted();
+    await Promise.race([promise, aborted.promise]);
+  } finally {
+    signal.removeEventListener("abort", abort);
   }
 }
 

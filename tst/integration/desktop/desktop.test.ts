@@ -54,6 +54,15 @@ function steady(name: string, script = ""): ServiceSpec {
   };
 }
 
+const socketOf = (display: string) => `/tmp/.X11-unix/X${display.slice(1)}`;
+
+/** A display's number that nobody uses. */
+async function freeDisplay(): Promise<string> {
+  for (let number = 70; ; number += 1) {
+    if (!existsSync(socketOf(`:${number}`)) && (await askDisplay(`:${number}`)) === undefined) return `:${number}`;
+  }
+}
+
 function kill(pid: number | undefined): void {
   if (pid === undefined) throw new Error("it does not run");
   process.kill(pid, "SIGKILL");
@@ -359,7 +368,7 @@ describe("closing a desktop", () => {
     await until(() => running("sleep 4446") === 2);
     const tree = new Set(descendants(process.pid).flatMap(({ id, pid }) => (pid === process.pid ? [] : [id])));
     // Another X server may take the number as soon as it is free.
-    const socket = `/tmp/.X11-unix/X${desktop.session.display.slice(1)}`;
+    const socket = socketOf(desktop.session.display);
     const ours = fileAt(socket);
     expect(ours).toBeDefined();
     const begun = performance.now();
@@ -376,6 +385,22 @@ describe("closing a desktop", () => {
     expect(desktop.services.map(({ state }) => state)).toEqual(Array(4).fill("stopped"));
     await expect(desktop.addServices([steady("late")])).rejects.toThrow(/closed/);
   });
+
+  it.each(["its display", "its bus"])(
+    "that is given up while it waits for %s leaves nothing of it, not even a socket",
+    async (what) => {
+      const given = new AbortController();
+      const name = await freeDisplay();
+      const starting = start({ display: { width: 640, height: 480, name }, signal: given.signal });
+      starting.catch(() => {});
+      const has = { "its display": socketOf(name), "its bus": join(runtimeDir, "bus") }[what] ?? "";
+      await until(() => existsSync(has), Boolean, { every: 1, what: has });
+      given.abort(new Error("given up"));
+      await expect(starting).rejects.toThrow("given up");
+      expect(existsSync(socketOf(name))).toBe(false);
+      expect(processesWith(runtimeDir)).toEqual([]);
+    },
+  );
 
   it("ends services that are about to be started again", async () => {
     const desktop = await start();
