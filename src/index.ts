@@ -3,6 +3,7 @@
  *
  * @packageDocumentation
  */
+import "./current-node.js";
 import { provideServer } from "./environment/serving.js";
 import { buildApp, serve } from "./http/serve.js";
 

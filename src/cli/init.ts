@@ -4,9 +4,9 @@ import { basename, dirname, join, resolve } from "node:path";
 import { Command } from "commander";
 import { messageOf, SetupError } from "../errors.js";
 import { makeFolder } from "../make-folder.js";
+import { isCurrentNode, OLDEST_NODE } from "../node-version.js";
 import { packageRoot } from "../package-root.js";
 import { shellWord } from "../shell-word.js";
-import { isCurrentNode, OLDEST_NODE } from "./node-version.js";
 import { note, print, printJson } from "./output.js";
 
 const UNUSED = "name a folder that isn't there yet, or an empty one";

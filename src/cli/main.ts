@@ -3,9 +3,9 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Command, CommanderError } from "commander";
 import { SetupError } from "../errors.js";
+import { isCurrentNode, OLDEST_NODE } from "../node-version.js";
 import { packageRoot } from "../package-root.js";
 import { reportFailure } from "./failure.js";
-import { isCurrentNode, OLDEST_NODE } from "./node-version.js";
 
 if (!isCurrentNode(process.versions.node)) {
   reportFailure(
