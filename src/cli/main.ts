@@ -50,6 +50,8 @@ const wanted = COMMANDS[process.argv[2] ?? ""];
 const commands = wanted === undefined ? Object.values(COMMANDS) : [wanted];
 for (const command of await Promise.all(commands.map((load) => load()))) program.addCommand(command);
 for (const command of [program, ...program.commands, ...program.commands.flatMap((each) => each.commands)]) {
+  // A list of commands says what each is for; its own help says the rest.
+  command.summary(command.description().split(/(?<=\.)\s/, 1)[0] ?? "");
   command.exitOverride().showHelpAfterError("(--help says what it takes)").showSuggestionAfterError();
 }
 

@@ -90,7 +90,7 @@ const listCommand = storeCommand("list")
       const rows = found.map(({ digest, name, files, bytes, added }) => [
         digest,
         name ?? styled("red", "damaged"),
-        `${files} files`,
+        files === 1 ? "1 file" : `${files} files`,
         `${bytes} bytes`,
         added.toISOString().slice(0, 19),
       ]);

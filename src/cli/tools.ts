@@ -13,7 +13,12 @@ export const toolsCommand = remoteCommand(new Command("tools"))
       printJson(tools);
       return;
     }
-    const firstSentence = (text = "") => text.split(/(?<=\.)\s|\n/, 1)[0] ?? "";
-    print(table(tools.map((tool) => [styled("bold", tool.name), firstSentence(tool.description).slice(0, 100)])));
+    print(table(tools.map((tool) => [styled("bold", tool.name), shortened(tool.description)])));
     print(`\n${tools.length} tools`);
   });
+
+/** The first sentence, or as much of it as fits beside a name. */
+function shortened(text = ""): string {
+  const sentence = text.split(/(?<=\.)\s|\n/, 1)[0] ?? "";
+  return sentence.length > 100 ? `${sentence.slice(0, 99).trimEnd()}…` : sentence;
+}

@@ -38,6 +38,8 @@ describe("a person at a shell", () => {
     expect((await run("card", [])).stdout).toMatch(/^desk +AgentEnv protocol 1\.0[\s\S]*urn:agentenv:computer\/v1/);
     expect(JSON.parse((await run("card", ["--json"])).stdout)).toMatchObject({ name: "desk", protocolVersion: "1.0" });
     expect((await run("tools", [])).stdout).toMatch(/computer_screenshot[\s\S]*\n73 tools\n$/);
+    // A sentence that is too long is seen to be cut.
+    expect((await run("tools", [])).stdout).toMatch(/^get_window_state +.{90,}…$/m);
     expect(JSON.parse((await run("tools", ["--json"])).stdout)).toHaveLength(73);
     const png = join(folder, "desk.png");
     expect(JSON.parse((await run("shot", ["--out", png, "--json"])).stdout)).toMatchObject({ width: 1280, file: png });
@@ -103,8 +105,10 @@ describe("a person at a shell", () => {
     expect(output).toHaveLength(10);
   });
 
-  it("finds help with an example for every command", async () => {
+  it("finds help with an example for every command, and each in one line of the list", async () => {
     const help = (await agentenv(["--help"]).exited).stdout;
+    const lines = help.split("\n");
+    expect(lines.filter((line) => line.length > 140)).toEqual([]);
     const commands = [...help.matchAll(/^ {2}(\w+)(?: \[| <| {2})/gm)].map(([, name]) => name as string);
     expect(commands).toEqual(expect.arrayContaining(["up", "ready", "card", "tools", "call", "shot", "driver"]));
     for (const command of commands.filter((name) => name !== "help")) {

@@ -33,6 +33,7 @@ describe("agentenv skills", () => {
     expect(JSON.parse((await skills(["list", "--json"])).stdout)).toEqual([
       { digest, name: "notes", files: 1, bytes, added: expect.any(String) },
     ]);
+    expect((await skills(["list"])).stdout).toMatch(/ {2}1 file {2}/);
     expect(JSON.parse((await skills(["verify", digest, "--json"])).stdout)).toEqual({ digest, faults: [] });
     const elsewhere = pathToFileURL(join(data, "elsewhere")).href;
     expect((await skills(["list", "--json"], { AGENTENV_STORE: elsewhere })).stdout).toBe("[]\n");
