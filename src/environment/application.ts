@@ -55,7 +55,7 @@ export class Application implements Mounted {
     readonly extensions: readonly ServedExtension[],
     readonly forwarding: Forwarding,
     private readonly filter: ToolFilter,
-    private readonly log: ApplicationLog,
+    readonly log: ApplicationLog,
   ) {
     for (const tool of collected.tools) this.#serve(tool);
     this.#behind = new Set(forwarding.entries("tools").map(({ key }) => key));
@@ -256,9 +256,12 @@ export class Application implements Mounted {
   }
 
   /** How a tool call that failed is answered. */
-  failure(thrown: unknown, tool: string, callId?: string): CallToolResult {
+  failure(thrown: unknown, tool: string, signal: AbortSignal, callId?: string): CallToolResult {
     if (thrown instanceof AgentEnvError) return errorResult(thrown);
-    this.log.error({ err: thrown, tool, callId }, "a tool failed in a way it doesn't foresee");
+    // A tool that ends so because its call was cancelled does what it should.
+    if (!signal.aborted || thrown !== signal.reason) {
+      this.log.error({ err: thrown, tool, callId }, "a tool failed in a way it doesn't foresee");
+    }
     return errorResult(new AgentEnvError("internal", `the tool "${tool}" failed: ${messageOf(thrown)}`));
   }
 
@@ -306,7 +309,7 @@ export class Application implements Mounted {
       if (tool !== undefined) return await tool.call(args, context);
       return behind && (await callTool(behind, args, context));
     } catch (thrown) {
-      return this.failure(thrown, name, context.callId);
+      return this.failure(thrown, name, signal, context.callId);
     }
   }
 }

@@ -29,7 +29,11 @@ export class OwnRequests {
   readonly #running = new Map<RequestId, AbortController>();
   #closed = false;
 
-  constructor(private readonly send: (answer: JSONRPCMessage) => void) {}
+  /** `unforeseen` gets what a handler threw that says nothing about the request: a fault of the environment's, or of ours. */
+  constructor(
+    private readonly send: (answer: JSONRPCMessage) => void,
+    private readonly unforeseen: (thrown: unknown, method: string) => void,
+  ) {}
 
   serve(method: string, handler: RequestHandler): void {
     this.#handlers.set(method, handler);
@@ -59,13 +63,15 @@ export class OwnRequests {
 
   /** Not async, since each promise that is waited for between an answer and its being sent is time that a client waits. */
   #answer(handler: RequestHandler, request: McpRequest): void {
-    const { id, signal } = request;
+    const { id, method, signal } = request;
     const answer = (message: JSONRPCMessage): void => {
       if (this.#running.get(id)?.signal === signal) this.#running.delete(id);
       if (!signal.aborted) this.send(message);
     };
     const fail = (thrown: unknown): void => {
-      answer({ jsonrpc: "2.0", id, error: errorOf(rpcErrorOf(thrown)) } as JSONRPCMessage);
+      const error = rpcErrorOf(thrown);
+      if (!isOwnError(error) && !signal.aborted) this.unforeseen(thrown, method);
+      answer({ jsonrpc: "2.0", id, error: errorOf(error) } as JSONRPCMessage);
     };
     let result: object | Promise<object>;
     try {
@@ -79,6 +85,11 @@ export class OwnRequests {
       .then((value) => answer({ jsonrpc: "2.0", id, result: value } as JSONRPCMessage))
       .catch(fail);
   }
+}
+
+/** Whether it was thrown to be answered, as errors with a JSON-RPC code are. */
+function isOwnError(thrown: unknown): boolean {
+  return Number.isSafeInteger((thrown as { code?: unknown } | null | undefined)?.code);
 }
 
 /** The JSON-RPC error that a thrown one means, as the SDK's protocol layer answers it; without data that is no JSON. */

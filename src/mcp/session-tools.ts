@@ -35,7 +35,7 @@ export function serveTools(session: McpSession): void {
     const call = callOf(session, request);
     const server = application.passesOn(name, call.role);
     if (server === undefined) return callHere(name, request);
-    const failed = (thrown: unknown) => application.failure(thrown, name);
+    const failed = (thrown: unknown) => application.failure(thrown, name, request.signal);
     try {
       return server.request(request.method, call.client?.paramsText ?? "{}", call).catch(failed);
     } catch (thrown) {

@@ -53,7 +53,11 @@ export class McpSession implements ClientSession {
       this.lastUsed = performance.now();
     };
     this.transport = new SessionTransport(id, used, new Turns(wakefulness));
-    this.#requests = new OwnRequests((answer) => this.transport.answer(answer));
+    this.#requests = new OwnRequests(
+      (answer) => this.transport.answer(answer),
+      (thrown, method) =>
+        application.log.error({ err: thrown, method }, "a request failed in a way it doesn't foresee"),
+    );
     this.transport.requests = this.#requests;
     const { environment, instructions } = application;
     this.#server = new Server(
