@@ -33,10 +33,18 @@ export function remoteCommand(command: Command): Command {
     .option("--json", "print JSON for machines");
 }
 
+/** Paths that people copy with the address, as a start prints them. */
+const COPIED_PATHS = ["/", "/mcp", CARD_PATH];
+
 export function parseUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url?.protocol !== "http:" && url?.protocol !== "https:") {
     throw new InvalidArgumentError("It is not an http or https URL, such as http://127.0.0.1:18765.");
+  }
+  if (!COPIED_PATHS.includes(url.pathname)) {
+    throw new InvalidArgumentError(
+      `An environment is served at an address without ${url.pathname}, such as ${url.origin}.`,
+    );
   }
   return url.origin;
 }

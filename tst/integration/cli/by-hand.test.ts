@@ -70,6 +70,17 @@ describe("a person at a shell", () => {
     expect([argument.code, argument.stderr]).toEqual([2, expect.stringContaining("not a JSON object")]);
     const url = await agentenv(["card", "desk"]).exited;
     expect([url.code, url.stderr]).toEqual([2, expect.stringContaining("http")]);
+    // What a path is served by isn't the environment at the address: a gateway's child would be mistaken for the gateway.
+    const child = await agentenv(["tools", `${computer.url}/children/shop`], { AGENTENV_TOKEN: FRAMEWORK }).exited;
+    expect([child.code, child.stdout, child.stderr]).toEqual([
+      2,
+      "",
+      expect.stringContaining("without /children/shop"),
+    ]);
+    for (const path of ["/", "/mcp", "/.well-known/agent-env.json"]) {
+      const exit = await agentenv(["card", `${computer.url}${path}`], { AGENTENV_TOKEN: FRAMEWORK }).exited;
+      expect([exit.code, exit.stdout]).toEqual([0, expect.stringContaining("desk")]);
+    }
   });
 
   it("is told about a token that is missing, wrong or of too small a scope", async () => {
