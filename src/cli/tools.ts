@@ -1,5 +1,5 @@
 import { Command } from "commander";
-import { print, printJson, styled, table } from "./output.js";
+import { note, print, printJson, styled, table } from "./output.js";
 import { type GivenOptions, remoteCommand, remoteOptions, withSession } from "./remote.js";
 
 /** `agentenv tools URL`: the tools that an agent finds. */
@@ -13,8 +13,12 @@ export const toolsCommand = remoteCommand(new Command("tools"))
       printJson(tools);
       return;
     }
+    if (tools.length === 0) {
+      note("it serves no tool");
+      return;
+    }
     print(table(tools.map((tool) => [styled("bold", tool.name), shortened(tool.description)])));
-    print(`\n${tools.length} tools`);
+    print(`\n${tools.length} ${tools.length === 1 ? "tool" : "tools"}`);
   });
 
 /** The first sentence, or as much of it as fits beside a name. */

@@ -55,8 +55,10 @@ export class McpClient implements AsyncDisposable {
     return this.client.getInstructions();
   }
 
+  /** All of its tools. One that has none doesn't serve the list at all. */
   async tools(): Promise<ToolDefinition[]> {
     const tools: ToolDefinition[] = [];
+    if (this.client.getServerCapabilities()?.tools === undefined) return tools;
     let cursor: unknown;
     do {
       const page = await this.request("tools/list", cursor === undefined ? {} : { cursor });

@@ -2,6 +2,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { expect, it } from "vitest";
+import { Environment } from "../../../src/environment/environment.js";
 import { McpClient } from "../../../src/mcp/client.js";
 import { serve } from "../../fakes/serving.js";
 import { Shop } from "../../fakes/shop.js";
@@ -31,6 +32,7 @@ it("a client lets go of its caller's signal with the answer, and cancels with it
   await until(() => shop.aborted === 1);
 });
 
+
 it("closes an MCP session at a server that doesn't answer any more, within its deadline", async () => {
   const answers: Record<string, object> = {
     initialize: { protocolVersion: "2025-11-25", capabilities: {}, serverInfo: { name: "s", version: "1" } },
@@ -53,4 +55,12 @@ it("closes an MCP session at a server that doesn't answer any more, within its d
     server.closeAllConnections();
     server.close();
   }
+});
+
+
+it("a client finds no tool, and no error, where an environment has none", async () => {
+  class Silent extends Environment {}
+  await using serving = await serve(new Silent());
+  await using client = await McpClient.connect(serving.url);
+  expect(await client.tools()).toEqual([]);
 });
