@@ -258,10 +258,8 @@ export class Application implements Mounted {
   /** How a tool call that failed is answered. */
   failure(thrown: unknown, tool: string, signal: AbortSignal, callId?: string): CallToolResult {
     if (thrown instanceof AgentEnvError) return errorResult(thrown);
-    // A tool that ends so because its call was cancelled does what it should.
-    if (!signal.aborted || thrown !== signal.reason) {
-      this.log.error({ err: thrown, tool, callId }, "a tool failed in a way it doesn't foresee");
-    }
+    // A tool that throws what its call was cancelled with does what it should.
+    if (thrown !== signal.reason) this.log.error({ err: thrown, tool, callId }, "a tool failed in an unforeseen way");
     return errorResult(new AgentEnvError("internal", `the tool "${tool}" failed: ${messageOf(thrown)}`));
   }
 

@@ -55,8 +55,7 @@ export class McpSession implements ClientSession {
     this.transport = new SessionTransport(id, used, new Turns(wakefulness));
     this.#requests = new OwnRequests(
       (answer) => this.transport.answer(answer),
-      (thrown, method) =>
-        application.log.error({ err: thrown, method }, "a request failed in a way it doesn't foresee"),
+      (thrown, method) => application.log.error({ err: thrown, method }, "a request failed in an unforeseen way"),
     );
     this.transport.requests = this.#requests;
     const { environment, instructions } = application;

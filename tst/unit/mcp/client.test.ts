@@ -32,7 +32,6 @@ it("a client lets go of its caller's signal with the answer, and cancels with it
   await until(() => shop.aborted === 1);
 });
 
-
 it("closes an MCP session at a server that doesn't answer any more, within its deadline", async () => {
   const answers: Record<string, object> = {
     initialize: { protocolVersion: "2025-11-25", capabilities: {}, serverInfo: { name: "s", version: "1" } },
@@ -56,7 +55,6 @@ it("closes an MCP session at a server that doesn't answer any more, within its d
     server.close();
   }
 });
-
 
 it("a client finds no tool, and no error, where an environment has none", async () => {
   class Silent extends Environment {}
