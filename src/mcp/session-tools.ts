@@ -1,3 +1,4 @@
+import { isAmbiguous } from "../protocol/json-text.js";
 import { RawError } from "../protocol/raw-json.js";
 import type { JsonObject } from "../protocol/tool.js";
 import { CallPeer } from "./call-peer.js";
@@ -33,11 +34,14 @@ export function serveTools(session: McpSession): void {
     const { name } = request.params;
     if (typeof name !== "string") return malformed(session, request, "params.name is the name of a tool");
     const call = callOf(session, request);
+    const { paramsText = "{}" } = call.client ?? {};
+    // What is decided by the name that we read mustn't run under another one that the server behind reads.
+    if (application.isBehind(name) && isAmbiguous(paramsText, "name")) throw invalid("params.name is there once");
     const server = application.passesOn(name, call.role);
     if (server === undefined) return callHere(name, request);
     const failed = (thrown: unknown) => application.failure(thrown, name, request.signal);
     try {
-      return server.request(request.method, call.client?.paramsText ?? "{}", call).catch(failed);
+      return server.request(request.method, paramsText, call).catch(failed);
     } catch (thrown) {
       return failed(thrown);
     }

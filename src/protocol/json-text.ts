@@ -18,9 +18,26 @@ const CLOSE_OBJECT = 0x7d;
  * `text` is known to be valid JSON; undefined where it is no object.
  */
 export function membersOf(text: string, start = 0): Map<string, Span> | undefined {
-  let at = skipSpace(text, start);
-  if (text[at] !== "{") return undefined;
   const members = new Map<string, Span>();
+  return walkMembers(text, start, (name, span) => members.set(name, span)) ? members : undefined;
+}
+
+/**
+ * Whether an object's text has several members that some reader could take for the one of this name: the same name again, of
+ * which one reader takes the first and another the last, or one that differs by case alone.
+ */
+export function isAmbiguous(text: string, name: string): boolean {
+  let found = 0;
+  walkMembers(text, 0, (each) => {
+    if (each.length === name.length && each.toLowerCase() === name) found += 1;
+  });
+  return found > 1;
+}
+
+/** Calls `visit` with each member of the object that begins at `start`; false where it is no object. */
+function walkMembers(text: string, start: number, visit: (name: string, span: Span) => void): boolean {
+  let at = skipSpace(text, start);
+  if (text[at] !== "{") return false;
   at = skipSpace(text, at + 1);
   while (text[at] === '"') {
     const nameEnd = endOfString(text, at);
@@ -29,12 +46,12 @@ export function membersOf(text: string, start = 0): Map<string, Span> | undefine
     // Behind the name come a colon and the value, either of which may have space before it.
     const from = skipSpace(text, skipSpace(text, nameEnd) + 1);
     const end = endOfValue(text, from);
-    members.set(name, { start: from, end });
+    visit(name, { start: from, end });
     at = skipSpace(text, end);
     if (text[at] !== ",") break;
     at = skipSpace(text, at + 1);
   }
-  return members;
+  return true;
 }
 
 /** Where the elements of an array lie in its JSON text; undefined where it is no array. */

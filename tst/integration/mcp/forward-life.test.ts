@@ -347,6 +347,22 @@ describe("a forwarded server", () => {
     expect(await received('"tools/call"')).toHaveLength(1);
   });
 
+  it("gets no call in which it could read another tool's name than was looked at", async () => {
+    serving = await serve(new ForwardingEnv(odd()));
+    await using client = await RawMcp.connect(`${serving.url}/mcp`);
+    const ambiguous = [
+      '"name":"second","name":"odd"',
+      '"Name":"second","name":"odd"',
+      '"n\\u0061me":"second","name":"odd"',
+    ];
+    for (const names of ambiguous) {
+      const { error = "" } = await client.request("tools/call", `{${names},"arguments":{}}`);
+      expect(JSON.parse(error)).toMatchObject({ code: -32602 });
+    }
+    await client.request("tools/call", '{"name":"odd","arguments":{"name":"second","Name":"third"}}');
+    expect(await received('"tools/call"')).toHaveLength(1);
+  });
+
   it("goes beside the environment's own tools, under tool access, and with what is hidden left out", async () => {
     class Beside extends Environment {
       readonly behind = [forwardMcp(odd())];
