@@ -12,7 +12,7 @@ import { claimOf } from "../environment/caller.js";
 import { Environment, type Readiness } from "../environment/environment.js";
 import type { ExtensionMethod } from "../environment/extension.js";
 import { endpointOf } from "../environment/make-card.js";
-import { AgentEnvError } from "../errors.js";
+import { AgentEnvError, messageOf } from "../errors.js";
 import type { McpEndpoint } from "../mcp/endpoint.js";
 import { CARD_PATH, DATA_PLANE_PATH, MCP_PATH } from "../protocol/card.js";
 import { callDataPlane } from "./data-plane.js";
@@ -98,8 +98,14 @@ export function buildHttp(application: Application, mcp: McpEndpoint, options: H
   }
   const receive = (request: IncomingMessage, response: ServerResponse) =>
     readBody(request, MCP_BODY_BYTES, (body) => {
-      if (body === undefined) refuseRaw(response, tooLarge());
-      else mcp.handle(request, response, body);
+      try {
+        if (body === undefined) refuseRaw(response, tooLarge());
+        else mcp.handle(request, response, body);
+      } catch (thrown) {
+        // Nobody is there to catch it, and one request mustn't end every other caller's.
+        options.log.error({ err: thrown }, "an MCP request failed in a way that isn't foreseen");
+        refuseRaw(response, new AgentEnvError("internal", `the request failed: ${messageOf(thrown)}`));
+      }
     });
   // An MCP request is taken over once it is let in: what fastify would do on the way to a handler is a tenth of a short call.
   const takeOver: onRequestHookHandler = (request, reply) => {
@@ -192,6 +198,10 @@ function tooLarge(): AgentEnvError {
 }
 
 function refuseRaw(response: ServerResponse, error: AgentEnvError): void {
+  if (response.headersSent) {
+    response.destroy();
+    return;
+  }
   const { status, body } = errorAnswer(error);
   response.writeHead(status, { "content-type": "application/json", connection: "close" }).end(JSON.stringify(body));
 }

@@ -1,5 +1,5 @@
 import { request } from "node:http";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { Tokens } from "../../../src/http/tokens.js";
 import { Card } from "../../../src/protocol/card.js";
 import { type Serving, serve } from "../../fakes/serving.js";
@@ -109,6 +109,16 @@ describe("the HTTP surface", () => {
     const large = await fetch(`${serving.url}/agentenv/ext/stock/fail`, { method: "POST", body: "x".repeat(2 << 20) });
     expect(large.status).toBe(413);
     expect(await large.json()).toMatchObject({ ok: false, error: { code: "limit_exceeded" } });
+  });
+
+  it("answers an MCP request that fails in a way that isn't foreseen, and goes on", async () => {
+    vi.spyOn(serving.mcp, "handle").mockImplementationOnce(() => {
+      throw new TypeError("a fault");
+    });
+    const ask = () => fetch(`${serving.url}/mcp`, { method: "POST", body: "{}" });
+    const failed = await ask();
+    expect([failed.status, await failed.json()]).toMatchObject([500, { error: { code: "internal" } }]);
+    expect((await ask()).status).toBe(415);
   });
 
   it("refuses a Host that isn't its own and an Origin of another site, but not a kubelet's health check", async () => {
