@@ -3,6 +3,7 @@ import { AgentEnvError } from "../errors.js";
 
 /** How many callers one gateway may bring through one MCP session. */
 const MAX_CALLERS_A_SESSION = 1_024;
+const MAX_NAME_LENGTH = 1_024;
 
 /**
  * The callers that live: one for each MCP session, and one for each session that a gateway stamps on what it forwards. A
@@ -16,6 +17,9 @@ export class Callers {
   of(key: string, sessionId: string): Caller {
     const known = this.#byKey.get(key);
     if (known?.sessions.has(sessionId)) return known.caller;
+    if (key.length > MAX_NAME_LENGTH) {
+      throw new AgentEnvError("invalid_argument", `a session's name has at most ${MAX_NAME_LENGTH} characters`);
+    }
     const brought = this.#bySession.get(sessionId) ?? new Set();
     if (brought.size >= MAX_CALLERS_A_SESSION) {
       throw new AgentEnvError("limit_exceeded", `one MCP session brings at most ${MAX_CALLERS_A_SESSION} callers`, {

@@ -34,6 +34,8 @@ export interface McpOptions {
   skills?: readonly Skill[];
 }
 
+/** What a client says of itself is kept as long as its session. */
+const MAX_HELLO_LENGTH = 256 << 10;
 /** Of how many sessions that have ended it is remembered why. */
 const MAX_REMEMBERED = 4_096;
 
@@ -135,6 +137,11 @@ export class McpEndpoint {
   #initialize(request: IncomingMessage, response: ServerResponse, incoming: Incoming): void {
     if (incoming.messages.length > 1 || request.headers["mcp-session-id"] !== undefined) {
       answer(response, 400, errorBody(INVALID_REQUEST, "Invalid Request: initialize comes alone and once a session"));
+      return;
+    }
+    if ((incoming.texts[0]?.length ?? 0) > MAX_HELLO_LENGTH) {
+      const message = `Invalid Request: initialize is longer than ${MAX_HELLO_LENGTH} characters`;
+      answer(response, 400, errorBody(INVALID_REQUEST, message));
       return;
     }
     if (this.#closed || this.#sessions.size >= this.#maxSessions) {

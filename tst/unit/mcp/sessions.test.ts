@@ -5,6 +5,7 @@ import { z } from "zod";
 import type { ToolContext } from "../../../src/environment/context.js";
 import { tool } from "../../../src/environment/decorators.js";
 import { Environment } from "../../../src/environment/environment.js";
+import { SESSION_META } from "../../../src/protocol/tool.js";
 import { type Serving, serve } from "../../fakes/serving.js";
 import { Shop } from "../../fakes/shop.js";
 
@@ -289,6 +290,8 @@ describe("an MCP session", () => {
     expect(await status(post(INITIALIZE, { accept: "application/json" }))).toEqual([406, -32000]);
     expect(await status(post(INITIALIZE, { "content-type": "text/plain" }))).toEqual([415, -32000]);
     expect(await status(fetch(`${serving.url}/mcp`, { method: "PUT" }))).toEqual([405, -32000]);
+    const clientInfo = { name: "t".repeat(256 << 10), version: "1" };
+    expect(await status(post({ ...INITIALIZE, params: { ...INITIALIZE.params, clientInfo } }))).toEqual([400, -32600]);
     const id = { "mcp-session-id": await open() };
     expect(await status(post(INITIALIZE))).toEqual([503, -32000]);
     expect(
@@ -305,6 +308,8 @@ describe("an MCP session", () => {
       406, -32000,
     ]);
     expect(await status(post({ jsonrpc: "2.0", id: 2, method: "nope/nope" }, id))).toEqual([200, -32601]);
+    const params = { name: "order", arguments: { item: "x" }, _meta: { [SESSION_META]: "s".repeat(1_025) } };
+    expect(await status(post({ jsonrpc: "2.0", id: 2, method: "tools/call", params }, id))).toEqual([200, -32602]);
     expect(await status(post({ jsonrpc: "2.0", id: 2, method: "tools/call", params: { name: "nope" } }, id))).toEqual([
       200, -32602,
     ]);
