@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import type { SessionUser } from "../computer/session.js";
 import { SetupError } from "../errors.js";
-import { endOf } from "./process-group.js";
+import { endUnder } from "./process-group.js";
 import { requirePrograms } from "./programs.js";
 import type { Guard } from "./server-side.js";
 import { Service } from "./service.js";
@@ -63,10 +63,10 @@ export async function openDisplay(
         const screen = `${width}x${height}x${options.depth ?? 24}`;
         return ["Xvfb", ...number, "-displayfd", "1", "-screen", "0", screen, "-nolisten", "tcp", "-noreset"];
       },
-      ready: async () => {
+      ready: async (signal) => {
         name = `:${await picked.promise}`;
         context.guard.removes(`/tmp/.X11-unix/X${name.slice(1)}`);
-        await dress(name, context);
+        await dress(name, context, signal);
       },
     },
     {
@@ -88,11 +88,18 @@ export async function openDisplay(
   return { name, width, height, hasWindowManager: false, server };
 }
 
-/** What a display of ours gets each time that it came up: a colour, a pointer, and who may connect. */
-async function dress(name: string, { user, log }: { user: SessionUser; log: Logger }): Promise<void> {
+/**
+ * What a display of ours gets each time that it came up: a colour, a pointer, and who may connect. Settles once the programs that
+ * do it have ended, which `signal` kills.
+ */
+async function dress(
+  name: string,
+  { user, log }: { user: SessionUser; log: Logger },
+  signal: AbortSignal,
+): Promise<void> {
   const run = async (...[file, ...args]: [string, ...string[]]) => {
-    const how = await endOf(user.spawn(file, args, { env: { DISPLAY: name }, stdio: "ignore" }));
-    if (how !== "exit code 0") log.warn({ how }, `${file} failed on display ${name}`);
+    const how = await endUnder(signal, user.spawn(file, args, { env: { DISPLAY: name }, stdio: "ignore" }));
+    if (how !== "exit code 0" && !signal.aborted) log.warn({ how }, `${file} failed on display ${name}`);
   };
   await Promise.all([
     // An X server lets every user of the machine connect until it is told who may.

@@ -11,6 +11,18 @@ export function endOf(child: ChildProcess): Promise<string> {
   });
 }
 
+/** The same for a child that `signal` kills: it is still waited for then. */
+export async function endUnder(signal: AbortSignal, child: ChildProcess): Promise<string> {
+  const kill = () => void child.kill("SIGKILL");
+  signal.addEventListener("abort", kill, { once: true });
+  if (signal.aborted) kill();
+  try {
+    return await endOf(child);
+  } finally {
+    signal.removeEventListener("abort", kill);
+  }
+}
+
 /** Signals the process group of a child that was started `detached`. One that is gone is fine. */
 export function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
   if (child.pid === undefined) return;

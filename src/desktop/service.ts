@@ -14,6 +14,8 @@ const FIRST_DELAY_MS = 100;
 const MAX_DELAY_MS = 5000;
 /** What it has not answered by then is said, long before it counts as failed. */
 const SLOW_MS = 4_000;
+/** How long what asked whether it answers has to end, once that isn't wanted any more. */
+const ASKING_MS = 250;
 /** How many of its last lines are said when it dies. */
 const SAID_LINES = 5;
 /**
@@ -179,6 +181,7 @@ export class Service implements RunningService {
       this.#unanswered = FAILED_AFTER;
       over.abort(new Error(`it did not answer within ${readyMs} ms`));
     }, readyMs);
+    let asking: Promise<void> | undefined;
     try {
       const died = ended.then((how) => {
         over.abort(new Error(how));
@@ -187,7 +190,8 @@ export class Service implements RunningService {
       const tooLate = new Promise<never>((_, reject) => {
         over.signal.addEventListener("abort", () => reject(over.signal.reason), { once: true });
       });
-      await Promise.race([this.#spec.ready?.(over.signal), died, tooLate]);
+      asking = this.#spec.ready?.(over.signal);
+      await Promise.race([asking, died, tooLate]);
       return !hasExited(child);
     } catch (thrown) {
       killGroup(child);
@@ -197,6 +201,8 @@ export class Service implements RunningService {
       clearTimeout(slow);
       clearTimeout(late);
       over.abort();
+      // What asks may be programs of its own, which the signal ends.
+      await Promise.race([asking?.catch(() => {}), sleep(ASKING_MS, undefined, { ref: false })]);
     }
   }
 

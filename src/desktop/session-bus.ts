@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ServiceSpec, SessionUser } from "../computer/session.js";
-import { endOf } from "./process-group.js";
+import { endUnder } from "./process-group.js";
 
 export function busAddress(runtimeDir: string): string {
   return `unix:path=${join(runtimeDir, "bus")}`;
@@ -50,9 +50,8 @@ function offerAccessibility(runtimeDir: string): void {
 /** Whether the session bus answers, and with it who starts the accessibility bus. Rejects when it was given up. */
 export async function accessibilityAnswers(user: SessionUser, signal: AbortSignal): Promise<boolean> {
   const call = ["--dest=org.a11y.Bus", "/org/a11y/bus", "org.a11y.Bus.GetAddress"];
-  const child = user.spawn("dbus-send", ["--session", "--print-reply", "--reply-timeout=5000", ...call], {
-    stdio: "ignore",
-    signal,
-  });
-  return (await endOf(child)) === "exit code 0";
+  const args = ["--session", "--print-reply", "--reply-timeout=5000", ...call];
+  const how = await endUnder(signal, user.spawn("dbus-send", args, { stdio: "ignore" }));
+  signal.throwIfAborted();
+  return how === "exit code 0";
 }
