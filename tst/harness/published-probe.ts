@@ -42,8 +42,10 @@ export async function runPublishedProbe(url: string, level: "basic" | "full" = "
   const report = join(folder, "report.json");
   try {
     const args = ["-m", "agentenv_protocol.computer.conformance", url, "--level", level, "--json", report];
+    // It stages its fixture under one name in the user's home, so that two at a time would take each other's away.
+    const lock = join(tmpdir(), "agentenv-published-probe.lock");
     // A failed check exits with 1 and still writes its report.
-    await run(python, args, { timeout: 180_000 }).catch((thrown: unknown) => {
+    await run("flock", [lock, python, ...args], { timeout: 180_000 }).catch((thrown: unknown) => {
       if (!existsSync(report)) throw thrown;
     });
     return JSON.parse(readFileSync(report, "utf8")) as ProbeReport;
