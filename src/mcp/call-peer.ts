@@ -8,6 +8,8 @@ import type { McpSession } from "./session.js";
 
 /** The client of one request, while it is being answered. */
 export class CallPeer implements ClientPeer {
+  #paramsText: string | undefined;
+
   constructor(
     readonly session: McpSession,
     private readonly request: McpRequest,
@@ -18,7 +20,8 @@ export class CallPeer implements ClientPeer {
   }
 
   get paramsText(): string {
-    return memberText(this.request.source.text, "params") ?? "{}";
+    this.#paramsText ??= memberText(this.request.source.text, "params") ?? "{}";
+    return this.#paramsText;
   }
 
   notify(method: string, params: JsonObject): void {

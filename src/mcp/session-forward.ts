@@ -8,15 +8,21 @@ import { invalid, rpcErrorOf } from "./rpc-error.js";
 import type { Extra, McpSession, Params } from "./session.js";
 import type { RequestSource } from "./session-transport.js";
 
+/** Who a request of a session comes from, and how to speak to the client meanwhile. */
+export interface SessionCall extends ForwardedCall {
+  readonly role: string | undefined;
+  readonly client: CallPeer;
+}
+
 /** A request of this session as the servers behind see it. */
-export function callOf(session: McpSession, request: McpRequest): ForwardedCall {
+export function callOf(session: McpSession, request: McpRequest): SessionCall {
   return { ...session.callerOf(request), signal: request.signal, client: new CallPeer(session, request) };
 }
 
 /** Sends a request on as it came, and answers what comes back as it came. */
 export function forward(session: McpSession, server: ForwardedServer, request: McpRequest): Promise<RawJson> {
   const call = callOf(session, request);
-  return server.request(request.method, call.client?.paramsText ?? "{}", call);
+  return server.request(request.method, call.client.paramsText, call);
 }
 
 /** Leaves it to the one server behind to say what is wrong with a request, or says it where there is none. */

@@ -1,13 +1,14 @@
 import { isAmbiguous } from "../protocol/json-text.js";
 import { RawError } from "../protocol/raw-json.js";
 import type { JsonObject } from "../protocol/tool.js";
-import { CallPeer } from "./call-peer.js";
 import { toolPage } from "./forward/list-cache.js";
 import { keptJson } from "./kept-json.js";
 import type { McpRequest } from "./own-requests.js";
 import { invalid, ONE_PAGE } from "./rpc-error.js";
 import type { McpSession } from "./session.js";
-import { callOf, malformed } from "./session-forward.js";
+import { callOf, malformed, type SessionCall } from "./session-forward.js";
+
+const AMBIGUOUS = "params.name comes once, and beside it no member that differs from it by case alone";
 
 /** Serves an environment's tools to a session. */
 export function serveTools(session: McpSession): void {
@@ -34,28 +35,25 @@ export function serveTools(session: McpSession): void {
     const { name } = request.params;
     if (typeof name !== "string") return malformed(session, request, "params.name is the name of a tool");
     const call = callOf(session, request);
-    const { paramsText = "{}" } = call.client ?? {};
     // What is decided by the name that we read mustn't run under another one that the server behind reads.
-    if (application.isBehind(name) && isAmbiguous(paramsText, "name")) throw invalid("params.name is there once");
+    if (application.isBehind(name) && isAmbiguous(call.client.paramsText, "name")) throw invalid(AMBIGUOUS);
     const server = application.passesOn(name, call.role);
-    if (server === undefined) return callHere(name, request);
+    if (server === undefined) return callHere(name, request, call);
     const failed = (thrown: unknown) => application.failure(thrown, name, request.signal);
     try {
-      return server.request(request.method, paramsText, call).catch(failed);
+      return server.request(request.method, call.client.paramsText, call).catch(failed);
     } catch (thrown) {
       return failed(thrown);
     }
   });
 
-  const callHere = async (name: string, request: McpRequest): Promise<object> => {
+  const callHere = async (name: string, request: McpRequest, call: SessionCall): Promise<object> => {
     const { arguments: args = {} } = request.params;
     const isObject = typeof args === "object" && args !== null && !Array.isArray(args);
     if (!isObject && !application.isBehind(name)) throw invalid("params.arguments is an object");
     const result = await application.callTool(name, args as JsonObject, {
-      ...session.callerOf(request),
-      signal: request.signal,
+      ...call,
       progress: progressOf(session, request),
-      client: new CallPeer(session, request),
     });
     if (result === undefined) throw invalid(`Unknown tool: ${name}`);
     return result;
